@@ -1,0 +1,35 @@
+# make run, make test and make lint set up all they need, given Python 3.11 or later and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: run test lint format bench clean
+
+run: $(READY)  ## Train REINFORCE, MG and MVO on the Guarded Maze, print the table, draw the curves.
+	@$(BIN)/steadyrl reproduce maze --quick
+
+test: $(READY)  ## The whole test suite, on two processes.
+	@$(BIN)/python -m pytest -n 2 -q
+
+lint: $(READY)  ## Lint, format check and types.
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+
+format: $(READY)  ## Mend what the linter can mend.
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: $(READY)  ## Measure speed; prints ratios.
+	@$(BIN)/python benchmarks/maze.py
+
+clean:  ## Remove the virtual environment and what runs wrote.
+	rm -rf $(VENV) results runs
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "steadyrl needs Python 3.11 or later; try: make PYTHON=python3.11")'
+	@echo "Setting up $(VENV) (once; a minute or two) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

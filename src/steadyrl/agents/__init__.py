@@ -1,0 +1,20 @@
+"""The methods, one page each."""
+
+from steadyrl.agents.agent import Agent
+from steadyrl.agents.mean_gini import MeanGini
+from steadyrl.agents.mean_risk import MeanRisk
+from steadyrl.agents.mvo import MVO
+from steadyrl.agents.reinforce import Reinforce
+
+AGENTS: dict[str, type[Agent]] = {
+    agent.name: agent
+    for agent in (
+        Reinforce,
+        MeanGini,
+        MVO,
+        MeanRisk,
+    )
+}
+"""The agents by the name that the command line and checkpoints use."""
+
+__all__ = ["AGENTS", "MVO", "Agent", "MeanGini", "MeanRisk", "Reinforce"]

@@ -1,0 +1,34 @@
+"""Any registered measure of risk, penalised by Algorithm 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from steadyrl.agents.agent import Agent
+from steadyrl.agents.vpg import VPGSettings
+from steadyrl.naming import unknown
+from steadyrl.risk import MEASURES, RiskMeasure
+from steadyrl.settings import setting
+
+
+@dataclass(frozen=True)
+class MeanRiskSettings(VPGSettings):
+    """Settings of MeanRisk."""
+
+    measure: str = setting("gini", "What is penalised: a name in steadyrl.risk.MEASURES.")
+    risk_aversion: float = setting(1.0, "lambda: how much a unit of the measure counts against the mean.", least=0)
+
+
+class MeanRisk(Agent):
+    """Maximises E[G0] - risk_aversion * measure of G0, for any measure in `steadyrl.risk.MEASURES`."""
+
+    name = "mean_risk"
+    Settings = MeanRiskSettings
+    settings: MeanRiskSettings
+
+    def risk_measure(self) -> RiskMeasure | None:
+        """The measure by that name."""
+        name = self.settings.measure
+        if name not in MEASURES:
+            raise ValueError(unknown("measure", name, MEASURES))
+        return MEASURES[name]

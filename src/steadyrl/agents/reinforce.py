@@ -1,0 +1,26 @@
+"""REINFORCE with a baseline: the risk-neutral policy gradient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from steadyrl.agents.agent import Agent
+from steadyrl.agents.vpg import VPGSettings
+from steadyrl.risk import RiskMeasure
+
+
+@dataclass(frozen=True)
+class ReinforceSettings(VPGSettings):
+    """Settings of REINFORCE."""
+
+
+class Reinforce(Agent):
+    """Maximises E[G0]: Algorithm 1 without its Gini part."""
+
+    name = "reinforce"
+    Settings = ReinforceSettings
+    settings: ReinforceSettings
+
+    def risk_measure(self) -> RiskMeasure | None:
+        """Nothing is penalised."""
+        return None

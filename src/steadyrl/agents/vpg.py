@@ -1,0 +1,151 @@
+"""The mean part of Algorithm 1: REINFORCE with a baseline and reuse of samples, and a slot where risk belongs.
+
+The risk part is a `RiskMeasure`; this page knows nothing of which. Read `ascend` beside the paper's Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from steadyrl.batch import Batch
+from steadyrl.networks import Policy, Value
+from steadyrl.risk import RiskMeasure, Sample
+from steadyrl.settings import Settings, setting
+
+
+@dataclass(frozen=True)
+class VPGSettings(Settings):
+    """Settings of Algorithm 1. Defaults are the paper's for the Guarded Maze."""
+
+    gamma: float = setting(0.999, "Discount factor of the return.", above=0, most=1)
+    episodes_per_update: int = setting(50, "n: whole episodes collected before each round of updates.", least=1)
+    inner_updates: int = setting(10, "M: the most updates that one batch of episodes is used for.", least=1)
+    ratio_range: float = setting(
+        0.5, "delta: a trajectory is reused while its likelihood ratio is in [1 - delta, 1 + delta].", least=0
+    )
+    least_selected: float = setting(
+        0.6, "beta: a batch is dropped once fewer than this share of its trajectories is in range.", least=0, most=1
+    )
+    policy_learning_rate: float = setting(1e-4, "Step size of the policy.", above=0)
+    value_learning_rate: float | None = setting(
+        None, "Step size of the value function; 100 times the policy's if not given.", above=0
+    )
+
+
+class Learner(NamedTuple):
+    """All that learning changes."""
+
+    theta: Any
+    theta_optimiser: Any
+    phi: Any
+    phi_optimiser: Any
+    risk: Any
+
+
+@dataclass(frozen=True)
+class VPG:
+    """Algorithm 1 for one policy, one value function and at most one measure of risk."""
+
+    policy: Policy
+    value: Value
+    measure: RiskMeasure | None
+    risk_aversion: float
+    settings: VPGSettings
+
+    @property
+    def policy_optimiser(self) -> optax.GradientTransformation:
+        """Stochastic gradient steps, as the paper takes in the maze."""
+        return optax.sgd(self.settings.policy_learning_rate)
+
+    @property
+    def value_optimiser(self) -> optax.GradientTransformation:
+        """Stochastic gradient steps, as the paper takes in the maze."""
+        return optax.sgd(self.settings.value_learning_rate or 100 * self.settings.policy_learning_rate)
+
+    def init(self, key: Array) -> Learner:
+        """A learner that has seen nothing."""
+        k_policy, k_value = jax.random.split(key)
+        theta, phi = self.policy.init(k_policy), self.value.init(k_value)
+        risk = self.measure.initial_state if self.measure else ()
+        return Learner(theta, self.policy_optimiser.init(theta), phi, self.value_optimiser.init(phi), risk)
+
+    def update(self, learner: Learner, batch: Batch) -> tuple[Learner, Array]:
+        """Ascend on one batch at most M times, while enough trajectories stay in range; also how many times."""
+        sampled = self.policy.log_prob(learner.theta, batch.observations, batch.actions)
+
+        def go_on(carry: tuple[Array, Array, Learner]) -> Array:
+            m, enough, _ = carry
+            return enough & (m < self.settings.inner_updates)
+
+        def once(carry: tuple[Array, Array, Learner]) -> tuple[Array, Array, Learner]:
+            m, _, learner = carry
+            rho, selected = self.select(learner, batch, sampled)
+            enough = selected.sum() >= self.settings.least_selected * selected.size
+            ascended = self.ascend(learner, batch, rho, selected)
+            kept = jax.tree.map(lambda new, old: jnp.where(enough, new, old), ascended, learner)
+            return m + enough, enough, kept
+
+        m, _, learner = jax.lax.while_loop(go_on, once, (jnp.int32(0), jnp.bool(True), learner))
+        return learner, m
+
+    def select(self, learner: Learner, batch: Batch, sampled: Array) -> tuple[Array, Array]:
+        """Rho of each trajectory, and which are in [1 - delta, 1 + delta]."""
+        log_pi = self.policy.log_prob(learner.theta, batch.observations, batch.actions)
+        rho = jnp.exp((batch.visits * (log_pi - sampled)).sum(axis=(1, 2)))
+        return rho, jnp.abs(rho - 1) <= self.settings.ratio_range
+
+    def ascend(self, learner: Learner, batch: Batch, rho: Array, selected: Array) -> Learner:
+        """One update of policy and value function from the selected trajectories."""
+        V, phi, phi_optimiser = self.sweep(learner, batch, selected)
+        # Whatever is summed over the steps of a trajectory is sum_t u_t grad log pi(a_t|s_t); these are the u_t.
+        advantage = batch.rewards_to_go - batch.visits * V[..., None]
+        u = _each(rho * selected / selected.sum()) * advantage
+        risk = learner.risk
+        if self.measure is not None:
+            eta, risk = self.measure.weights(Sample(batch.returns, rho, selected), risk)
+            risk_u = _each(rho * eta) * batch.visits
+            u = risk_u if self.measure.contains_mean else u + self.risk_aversion * risk_u
+
+        def objective(theta: Any) -> Array:
+            return (u * self.policy.log_prob(theta, batch.observations, batch.actions)).sum()
+
+        descent = jax.tree.map(jnp.negative, jax.grad(objective)(learner.theta))
+        steps, theta_optimiser = self.policy_optimiser.update(descent, learner.theta_optimiser, learner.theta)
+        return Learner(optax.apply_updates(learner.theta, steps), theta_optimiser, phi, phi_optimiser, risk)
+
+    def sweep(self, learner: Learner, batch: Batch, selected: Array) -> tuple[Array, Any, Any]:
+        """V [n, L] as each trajectory meets it, and the value function after one step per selected trajectory.
+
+        The steps go in the order of collection, not of the sorted returns: sorted, the baseline of a trajectory would
+        depend on its own rank and bias the mean part.
+        """
+        visits, g = batch.visits.sum(axis=-1), batch.rewards_to_go.sum(axis=-1)
+
+        def step(carry: tuple[Any, Any], trajectory: Any) -> tuple[tuple[Any, Any], Array]:
+            phi, optimiser = carry
+            s, visits, g, T, chosen = trajectory
+
+            def loss(phi: Any) -> tuple[Array, Array]:
+                V = self.value(phi, s)
+                # The mean of (V - g)^2 over the steps, less the part that does not depend on phi.
+                return (visits * V**2 - 2 * g * V).sum() / T, V
+
+            slope, V = jax.grad(loss, has_aux=True)(phi)
+            steps, moved_optimiser = self.value_optimiser.update(slope, optimiser, phi)
+            moved = (optax.apply_updates(phi, steps), moved_optimiser)
+            return jax.tree.map(lambda new, old: jnp.where(chosen, new, old), moved, carry), V
+
+        start = (learner.phi, learner.phi_optimiser)
+        (phi, optimiser), V = jax.lax.scan(step, start, (batch.observations, visits, g, batch.lengths, selected))
+        return V, phi, optimiser
+
+
+def _each(per_trajectory: Array) -> Array:
+    """[n] to [n, 1, 1], to multiply every entry of a trajectory."""
+    return per_trajectory[:, None, None]

@@ -1,0 +1,136 @@
+"""An agent as one file: safetensors, with everything that is not an array as JSON in its header.
+
+Loading never runs code from the file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from steadyrl.envs.resolve import EnvLike, resolve
+
+if TYPE_CHECKING:
+    from steadyrl.agents.agent import Agent
+
+FORMAT = 1
+"""Raised when a file written now could not be read by the code of before."""
+
+
+def write(agent: Agent, path: str | os.PathLike[str]) -> None:
+    """Write an agent to `path`, all or nothing: an older file there stays whole until the new one is."""
+    header = {
+        "format": FORMAT,
+        "agent": agent.name,
+        "settings": dataclasses.asdict(agent.settings),
+        "seed": agent.seed,
+        "engine": agent.engine,
+        "env": describe_env(agent.env),
+        "observation_space": _space_to_json(agent.observation_space),
+        "action_space": _space_to_json(agent.action_space),
+        "iterations": agent.iterations,
+        "episodes": agent.episodes,
+        "timesteps": agent.timesteps,
+    }
+    # safetensors writes non-contiguous arrays wrongly and says nothing.
+    arrays = {name: np.ascontiguousarray(x) for name, x in _named(agent.learner).items()}
+    write_whole(Path(path), save(arrays, metadata={"steadyrl": json.dumps(header)}))
+
+
+def read(path: str | os.PathLike[str], env: EnvLike | None = None) -> Agent:
+    """The agent in a file, in `env` or else in the environment that it was saved with, if that can be made."""
+    from steadyrl.agents import AGENTS
+
+    header, arrays = _read_file(Path(path))
+    agent = AGENTS[header["agent"]].__new__(AGENTS[header["agent"]])
+    observation_space, action_space = (_space_from_json(header[f"{k}_space"]) for k in ("observation", "action"))
+    made = resolve(env) if env is not None else _made_again(header["env"])
+    if made is not None and (made.observation_space, made.action_space) != (observation_space, action_space):
+        raise ValueError(
+            f"{path} was trained on {observation_space} and {action_space}, but this environment has "
+            f"{made.observation_space} and {made.action_space}. Pass an environment with the same spaces."
+        )
+    engine = header["engine"] if env is None else "auto"
+    settings = agent.Settings.of(header["settings"])
+    agent._set_up(made, observation_space, action_space, settings, header["seed"], engine)
+    expected = _named(agent.learner)
+    if {n: x.shape for n, x in expected.items()} != {n: x.shape for n, x in arrays.items()}:
+        raise ValueError(f"{path} does not hold the parameters of a {header['agent']} agent: it was altered.")
+    structure = jax.tree.structure(agent.learner)
+    agent.learner = jax.tree.unflatten(structure, [jnp.asarray(arrays[name]) for name in expected])
+    agent.iterations, agent.episodes, agent.timesteps = (header[k] for k in ("iterations", "episodes", "timesteps"))
+    return agent
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that whoever looks finds the old content or the new, never half of it."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def describe_env(env: gym.Env[Any, Any] | None) -> dict[str, Any] | None:
+    """The id and options that make an environment again; None if it was not made from an id."""
+    if env is None or env.spec is None:
+        return None
+    described = {"id": env.spec.id, "options": dict(env.spec.kwargs)}
+    try:
+        return dict(json.loads(json.dumps(described)))
+    except TypeError:  # An option that is not plain data: only the user can make it again.
+        return None
+
+
+def _made_again(described: dict[str, Any] | None) -> gym.Env[Any, Any] | None:
+    if described is None:
+        return None
+    try:
+        return resolve(described["id"], **described["options"])
+    except (ValueError, gym.error.Error, ImportError):
+        return None  # The policy can still be used; learning says what is missing.
+
+
+def _named(learner: Any) -> dict[str, Any]:
+    return {jax.tree_util.keystr(path, simple=True, separator="/"): x for path, x in jax.tree.leaves_with_path(learner)}
+
+
+def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    from steadyrl.agents import AGENTS
+
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = json.loads((file.metadata() or {})["steadyrl"])
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (SafetensorError, KeyError, json.JSONDecodeError):
+        raise ValueError(f"{path} is no steadyrl agent, or only a part of one.") from None
+    if header["format"] > FORMAT:
+        raise ValueError(f"{path} was written by a newer steadyrl (format {header['format']} > {FORMAT}): upgrade.")
+    if header["agent"] not in AGENTS:
+        raise ValueError(f"{path} holds an agent {header['agent']!r} that this version does not know.")
+    return header, arrays
+
+
+def _space_to_json(space: gym.Space[Any]) -> dict[str, Any]:
+    assert isinstance(space, gym.spaces.Discrete)
+    return {"kind": "Discrete", "n": int(space.n)}
+
+
+def _space_from_json(described: dict[str, Any]) -> gym.Space[Any]:
+    return gym.spaces.Discrete(described["n"])

@@ -1,0 +1,183 @@
+"""Where episodes come from while an agent learns: a compiled program, or a Gymnasium environment.
+
+An engine takes the learners of K agents that differ in their seeds alone through a few rounds of collecting and
+updating. Round k of an agent depends on its settings, its seed and k, and on nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from steadyrl.batch import batch_of_pairs, batch_of_steps
+from steadyrl.episodes import Episodes, collect
+from steadyrl.rollout import Facts, Tables, finite_face, play, rewards_of
+from steadyrl.streams import Stream, key_of
+
+if TYPE_CHECKING:
+    from steadyrl.agents.agent import Agent
+    from steadyrl.agents.vpg import VPG, Learner
+
+
+class Rounds(NamedTuple):
+    """What happened in c rounds of K agents with n episodes each."""
+
+    returns: Any
+    """[c, K, n]: undiscounted."""
+    discounted_returns: Any
+    """[c, K, n]."""
+    lengths: Any
+    """[c, K, n]: in steps."""
+    facts: dict[str, Any]
+    """name -> [c, K, n]."""
+    updates: Any
+    """[c, K]: how many updates the batch was used for."""
+
+
+class Engine(Protocol):
+    """A source of episodes for a group of agents."""
+
+    most_rounds: int
+    """How many rounds one call of `advance` can take."""
+
+    def advance(self, learners: Learner, first: int, count: int, timesteps: int) -> tuple[Learner, Rounds]:
+        """Rounds `first` .. `first + count - 1`, fewer if `timesteps` steps are reached; leading axis K throughout."""
+        ...
+
+
+class CompiledEngine:
+    """Collecting and updating inside one compiled program, for an environment with a finite face."""
+
+    def __init__(self, agents: list[Agent]) -> None:
+        assert agents[0].env is not None
+        face = finite_face(agents[0].env)
+        assert face is not None
+        self._round = CompiledRound(agents[0].algorithm, face.facts, face.mdp.horizon)
+        self.tables = Tables.of(face.mdp)
+        self.keys = jnp.stack([key_of(agent.seed, Stream.EPISODES) for agent in agents])
+        # Results are fetched about once in 1,000 episodes: often enough to watch, too seldom to cost.
+        self.most_rounds = max(1, 1000 // agents[0].settings.episodes_per_update)
+
+    def advance(self, learners: Learner, first: int, count: int, timesteps: int) -> tuple[Learner, Rounds]:
+        """See `Engine`."""
+        most = min(timesteps, np.iinfo(np.int32).max)
+        learners, rounds, done = _compiled_rounds(
+            self._round, self.most_rounds, self.tables, learners, self.keys, first, count, most
+        )
+        return learners, jax.tree.map(lambda x: np.asarray(x)[: int(done)], rounds)
+
+
+@dataclass(frozen=True)
+class CompiledRound:
+    """One round of K agents, as a function of arrays; what is fixed when it is compiled is in the fields."""
+
+    algorithm: VPG
+    facts: Facts
+    horizon: int
+
+    def __call__(self, tables: Tables, learners: Learner, keys: Array, k: Array) -> tuple[Learner, Rounds]:
+        """Round `k`: collect n episodes with each policy, then update it."""
+        n, gamma = self.algorithm.settings.episodes_per_update, self.algorithm.settings.gamma
+        each = k * n + jnp.arange(n)
+        episode_keys = jax.vmap(lambda key: jax.vmap(lambda i: jax.random.fold_in(key, i))(each))(keys)
+        plays = play(tables, jax.nn.softmax(learners.theta), episode_keys, self.horizon)
+        batch = batch_of_pairs(tables, plays, gamma)
+        learners, updates = jax.vmap(self.algorithm.update)(learners, batch)
+        happened = Rounds(
+            returns=rewards_of(tables, plays).sum(axis=0),
+            discounted_returns=batch.returns,
+            lengths=batch.lengths.astype(jnp.int32),
+            facts=self.facts(batch.visits.reshape(*batch.visits.shape[:2], -1), plays.ended),
+            updates=updates,
+        )
+        return learners, happened
+
+
+@partial(jax.jit, static_argnames=("one_round", "most_rounds"))
+def _compiled_rounds(
+    one_round: CompiledRound,
+    most_rounds: int,
+    tables: Tables,
+    learners: Learner,
+    keys: Array,
+    first: Array,
+    count: Array,
+    timesteps: Array,
+) -> tuple[Learner, Rounds, Array]:
+    """At most `count` rounds in a loop whose length is data: any split of a run into calls gives the same bits."""
+    shapes = jax.eval_shape(one_round, tables, learners, keys, first)[1]
+    nothing = jax.tree.map(lambda x: jnp.zeros((most_rounds, *x.shape), x.dtype), shapes)
+
+    def go_on(carry: tuple[Array, Array, Learner, Rounds]) -> Array:
+        k, steps, _, _ = carry
+        return (k < count) & (steps < timesteps)
+
+    def advance(carry: tuple[Array, Array, Learner, Rounds]) -> tuple[Array, Array, Learner, Rounds]:
+        k, steps, learners, rounds = carry
+        learners, latest = one_round(tables, learners, keys, first + k)
+        rounds = jax.tree.map(lambda all_rounds, x: all_rounds.at[k].set(x), rounds, latest)
+        return k + 1, steps + latest.lengths.sum(dtype=jnp.int32), learners, rounds
+
+    k, _, learners, rounds = jax.lax.while_loop(go_on, advance, (jnp.int32(0), jnp.int32(0), learners, nothing))
+    return learners, rounds, k
+
+
+class GymnasiumEngine:
+    """Episodes played one after the other in the agent's own environment; only the update is compiled."""
+
+    most_rounds = 1
+
+    def __init__(self, agents: list[Agent]) -> None:
+        (self.agent,) = agents
+
+    def advance(self, learners: Learner, first: int, count: int, timesteps: int) -> tuple[Learner, Rounds]:
+        """See `Engine`."""
+        agent, algorithm = self.agent, self.agent.algorithm
+        assert agent.env is not None
+        n = algorithm.settings.episodes_per_update
+        # One seed an episode, from the run's seed and the episode's number.
+        seeds = [_episode_seed(agent.seed, first * n + i) for i in range(n)]
+        episodes = collect(agent.env, agent.actor(seeds[0]), seeds)
+        learner, updates = _update(algorithm, jax.tree.map(lambda x: x[0], learners), _padded(episodes))
+        rewards, mask = episodes.rewards, episodes.mask
+        discounts = algorithm.settings.gamma ** np.arange(rewards.shape[-1])
+        rounds = Rounds(
+            returns=rewards.sum(axis=-1),
+            discounted_returns=(rewards * discounts).sum(axis=-1),
+            lengths=mask.sum(axis=-1).astype(int),
+            facts=episodes.facts,
+            updates=np.asarray(updates),
+        )
+        return jax.tree.map(lambda x: x[None], learner), jax.tree.map(lambda x: x[None, None], rounds)
+
+
+def _episode_seed(seed: int, episode: int) -> int:
+    return int(np.random.SeedSequence([seed, Stream.EPISODES, episode]).generate_state(1)[0])
+
+
+def _padded(episodes: Episodes) -> Episodes:
+    """Lengths rounded up to powers of two, so that the update is compiled for a few lengths and not for each."""
+    T = episodes.rewards.shape[1]
+    more = (1 << (T - 1).bit_length()) - T
+
+    def pad(x: Any) -> Any:
+        return np.concatenate([x, np.zeros((len(x), more, *x.shape[2:]), x.dtype)], axis=1)
+
+    return Episodes(pad(episodes.observations), pad(episodes.actions), pad(episodes.rewards), pad(episodes.mask), {})
+
+
+@partial(jax.jit, static_argnames="algorithm")
+def _update(algorithm: VPG, learner: Learner, episodes: Episodes) -> tuple[Learner, Array]:
+    return algorithm.update(learner, batch_of_steps(episodes, algorithm.settings.gamma))
+
+
+ENGINES: dict[str, type[CompiledEngine] | type[GymnasiumEngine]] = {
+    "compiled": CompiledEngine,
+    "gymnasium": GymnasiumEngine,
+}

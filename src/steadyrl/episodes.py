@@ -1,0 +1,94 @@
+"""Whole episodes as arrays, and the collector that fills them from a Gymnasium environment.
+
+Episodes are assigned before they start and always played to their end: taking "the first n to finish" would
+favour short episodes and falsify every measure of dispersion.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+Actor = Callable[[Any, bool], Any]
+"""`act(observation, episode_start) -> action`: how a policy meets an environment."""
+
+
+class Episodes(NamedTuple):
+    """n whole episodes, padded to a common length T. Arrays are NumPy's or JAX's."""
+
+    observations: Any
+    """[n, T, ...]: what the agent saw before each step."""
+    actions: Any
+    """[n, T, ...]: what it did."""
+    rewards: Any
+    """[n, T]: what it was paid; 0 in the padding."""
+    mask: Any
+    """[n, T]: 1 for a step that happened, 0 for padding."""
+    facts: dict[str, Any]
+    """name -> [n]: what the environment says of each episode as a whole, such as `goal_rate`."""
+
+
+def collect(env: gym.Env[Any, Any], act: Actor, seeds: Sequence[int], first: int = 0) -> Episodes:
+    """Play one whole episode for each of at least one seed, in turn; the environment is reset with that seed.
+
+    An environment states facts of an episode as numbers in `info["facts"]`; those of the last step count. `first` is
+    the number of the first episode, for errors to name.
+    """
+    episodes = [_play(env, act, int(seed), first + index) for index, seed in enumerate(seeds)]
+    T = max(len(rewards) for _, _, rewards, _ in episodes)
+    mask = np.stack([np.arange(T) < len(rewards) for _, _, rewards, _ in episodes]).astype(np.float64)
+    return Episodes(
+        observations=np.stack([_padded(observations, T) for observations, _, _, _ in episodes]),
+        actions=np.stack([_padded(actions, T) for _, actions, _, _ in episodes]),
+        rewards=np.stack([_padded(rewards, T) for _, _, rewards, _ in episodes]),
+        mask=mask,
+        facts=facts_of([facts for _, _, _, facts in episodes]),
+    )
+
+
+def facts_of(stated: Sequence[dict[str, float]]) -> dict[str, np.ndarray]:
+    """From the facts of each episode to name -> [n]."""
+    names = stated[0].keys()
+    for index, facts in enumerate(stated):
+        if facts.keys() != names:
+            raise ValueError(
+                f"episode {index} ended with the facts {sorted(facts)}, episode 0 with {sorted(names)}: "
+                "their means would be over different episodes. "
+                'State the same names in info["facts"] at the last step of every episode.'
+            )
+    return {name: np.array([float(facts[name]) for facts in stated]) for name in names}
+
+
+def _play(
+    env: gym.Env[Any, Any], act: Actor, seed: int, index: int
+) -> tuple[list[Any], list[Any], list[float], dict[str, Any]]:
+    observations: list[Any] = []
+    actions: list[Any] = []
+    rewards: list[float] = []
+    observation, info = env.reset(seed=seed)
+    done = False
+    while not done:
+        action = act(observation, not rewards)
+        # A copy: an environment may write its next observation into the same array.
+        observations.append(copy.copy(observation))
+        actions.append(action)
+        observation, reward, terminated, truncated, info = env.step(action)
+        reward = float(reward)
+        if not math.isfinite(reward):
+            raise ValueError(
+                f"{env}: reward {reward} at step {len(rewards)} of episode {index} (seed {seed}). "
+                "Returns and their risk need finite rewards: mend the environment."
+            )
+        rewards.append(reward)
+        done = terminated or truncated
+    return observations, actions, rewards, info.get("facts", {})
+
+
+def _padded(steps: list[Any], T: int) -> np.ndarray:
+    array = np.asarray(steps)
+    return np.concatenate([array, np.zeros((T - len(array), *array.shape[1:]), dtype=array.dtype)])

@@ -1,0 +1,1 @@
+"""Pictures of runs. They read what runs wrote, and never train."""

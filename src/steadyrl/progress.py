@@ -1,0 +1,74 @@
+"""What a person sees while something takes its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from steadyrl.agents.agent import Agent
+
+SHOWN = {"return": "return", "gini_deviation": "GD", "goal_rate": "goal", "red_visit_rate": "red"}
+"""The metrics that are shown while learning, and what they are called there."""
+
+
+_SHORT = {"episodes": "ep", "timesteps": "steps"}
+
+
+def bar() -> Progress:
+    """A progress bar on standard error that leaves no trace where nobody watches."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=5),
+        TextColumn("{task.completed:,.0f} {task.fields[unit]}"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[note]}"),
+        console=Console(stderr=True),
+    )
+
+
+class TrainingProgress:
+    """A listener of `learn_together`: how far it is, the time left, and how the agents are doing on average."""
+
+    def __init__(self, description: str, unit: str, total: int, on: Progress | None = None) -> None:
+        self.unit = unit
+        self._own = on is None
+        self._bar = on or bar()
+        self._task = self._bar.add_task(description, total=total, unit=_SHORT[unit], note="compiling", start=False)
+
+    def __enter__(self) -> Self:
+        if self._own:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._own:
+            self._bar.stop()
+
+    def __call__(self, agents: Sequence[Agent], metrics: Sequence[Sequence[dict[str, Any]]]) -> None:
+        """Take note of the latest rounds; the clock starts with the first, when the program is compiled."""
+        self._bar.start_task(self._task)
+        rounds = [round_ for of_agent in metrics for round_ in of_agent]
+        advance = (
+            len(metrics[0]) * agents[0].settings.episodes_per_update
+            if self.unit == "episodes"
+            else sum(r["length"] for r in metrics[0]) * agents[0].settings.episodes_per_update
+        )
+        self._bar.update(self._task, advance=advance, note=_note(rounds))
+
+
+def _note(rounds: Sequence[dict[str, Any]]) -> str:
+    shown = []
+    for name, title in SHOWN.items():
+        values = [round_[name] for round_ in rounds if name in round_]
+        if values:
+            mean = np.mean(values)
+            shown.append(f"{title} {mean:.0%}" if name.endswith("_rate") else f"{title} {mean:.1f}")
+    return " ".join(shown)

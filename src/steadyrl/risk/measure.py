@@ -1,0 +1,47 @@
+"""What a risk measure is to an agent: a value, and the weights of its policy gradient.
+
+An agent ascends E[G0] - lambda * measure. With score_i = sum_t grad log pi(a_t | s_t) of trajectory i,
+`sum_i rho_i weight_i score_i` estimates the gradient of *minus* the measure, so an agent adds it, times lambda;
+whatever the sum is to be divided by is in the weights. One signature carries the four shapes there are:
+
+- plain weights of the returns: Gini deviation, and most measures to come;
+- two halves of a batch, split by position and so before any sorting: the variance by double sampling (MVO);
+- running estimates, carried in `state`: Tamar's mean and variance;
+- weights that hold the mean part already, `contains_mean`: MVP. The agent then adds nothing else, and no lambda.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Sample(NamedTuple):
+    """What a measure may know of a batch of n trajectories."""
+
+    returns: Any
+    """R [n]: the discounted return of each."""
+    ratios: Any
+    """rho [n]: how much likelier each is under the current policy than under the one that sampled it."""
+    where: Any
+    """[n] bool: which are selected; the others weigh 0."""
+
+    @property
+    def count(self) -> Any:
+        """The number selected, as a float."""
+        return self.where.sum(axis=-1).astype(self.returns.dtype)
+
+
+class RiskMeasure(NamedTuple):
+    """A dispersion of returns that agents can penalise."""
+
+    value: Callable[[Any], Any]
+    """The measure of a sample of returns."""
+    weights: Callable[[Sample, Any], tuple[Any, Any]]
+    """`weights(sample, state) -> (weight of each trajectory [n], new state)`; pure, and traceable by JAX."""
+    initial_state: Any = ()
+    """What `weights` carries from one update to the next."""
+    contains_mean: bool = False
+    """Whether the weights ascend the mean as well."""
+    least_episodes: int = 2
+    """The smallest batch the weights are defined for."""

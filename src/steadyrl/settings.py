@@ -1,0 +1,127 @@
+"""Settings as frozen data that describes and checks itself.
+
+Every field is declared with `setting(default, sentence, bounds)`. The sentence is the help text, and a value out of
+bounds or a name that does not exist is an error that says what would be right.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from steadyrl.naming import unknown
+
+
+def setting(
+    default: Any,
+    sentence: str,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    choices: tuple[str, ...] | None = None,
+) -> Any:
+    """A dataclass field with a help sentence and bounds: `above` excludes its own value, `least` and `most` do not."""
+    bounds = {"above": above, "least": least, "most": most, "choices": choices}
+    return dataclasses.field(default=default, metadata={"sentence": sentence, **bounds})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Base of every agent's settings."""
+
+    def __post_init__(self) -> None:
+        hints = typing.get_type_hints(type(self))
+        for field in dataclasses.fields(self):
+            value = _checked(field, hints[field.name], getattr(self, field.name))
+            object.__setattr__(self, field.name, value)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """From names and values; an unknown name is an error that names the nearest right one."""
+        known = [field.name for field in dataclasses.fields(cls)]
+        for name in values:
+            if name not in known:
+                raise ValueError(unknown("setting", name, known))
+        return cls(**values)
+
+    @classmethod
+    def of_text(cls, pairs: Mapping[str, str]) -> Self:
+        """From names and texts, as the command line gives them."""
+        hints = typing.get_type_hints(cls)
+        return cls.of({k: _parsed(k, text, hints[k]) if k in hints else text for k, text in pairs.items()})
+
+    @classmethod
+    def describe(cls) -> str:
+        """One line a setting: name, default, sentence."""
+        fields = dataclasses.fields(cls)
+        width = max(len(f"{field.name} = {field.default}") for field in fields)
+        return "\n".join(f"{f'{f.name} = {f.default}':<{width}}  {f.metadata['sentence']}" for f in fields)
+
+
+def _checked(field: dataclasses.Field[Any], kind: Any, value: Any) -> Any:
+    kinds = _kinds(kind)
+    if isinstance(value, np.generic):  # NumPy's numbers count as Python's own.
+        value = value.item()
+    if value is None and types.NoneType in kinds:
+        return value
+    if float in kinds and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) not in kinds:
+        raise ValueError(f"{_said(field.name, value)} a {_names(kinds)} is needed. {field.metadata['sentence']}")
+    if problem := _out_of_bounds(field.metadata, value):
+        raise ValueError(f"{_said(field.name, value)} {problem} {field.metadata['sentence']}")
+    return value
+
+
+def _out_of_bounds(bounds: Mapping[str, Any], value: Any) -> str:
+    above, least, most, choices = bounds["above"], bounds["least"], bounds["most"], bounds["choices"]
+    if choices is not None:
+        return "" if value in choices else f"it is one of {', '.join(choices)}."
+    if not isinstance(value, (int, float)):
+        return ""
+    if not math.isfinite(value):
+        return "it must be finite."
+    if above is not None and value <= above:
+        return f"it must be above {above}."
+    if least is not None and value < least:
+        return f"it must be at least {least}."
+    if most is not None and value > most:
+        return f"it must be at most {most}."
+    return ""
+
+
+def _parsed(name: str, text: str, kind: Any) -> Any:
+    kinds = _kinds(kind)
+    if text.lower() == "none" and types.NoneType in kinds:
+        return None
+    if bool in kinds and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for number in (int, float):
+        if number in kinds:
+            try:
+                return number(text)
+            except ValueError:
+                continue
+    if str in kinds:
+        return text
+    raise ValueError(f"{_said(name, text)} a {_names(kinds)} is needed.")
+
+
+def _kinds(kind: Any) -> tuple[type, ...]:
+    return typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+
+
+def _names(kinds: tuple[type, ...]) -> str:
+    return " or ".join("None" if k is types.NoneType else k.__name__ for k in kinds)
+
+
+def _said(name: str, value: Any) -> str:
+    return f"{name}={value!r}:" if not isinstance(value, str) else f"{name}={value}:"

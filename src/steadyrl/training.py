@@ -1,0 +1,140 @@
+"""The loop around every agent: rounds of collecting and updating, and what is told of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from steadyrl.engines import ENGINES, Rounds
+from steadyrl.progress import TrainingProgress
+from steadyrl.risk import gini_deviation, variance
+
+if TYPE_CHECKING:
+    from steadyrl.agents.agent import Agent, Callback
+
+Metrics = dict[str, Any]
+Listener = Callable[[Sequence["Agent"], Sequence[Sequence[Metrics]]], None]
+"""`listener(agents, metrics)`, with the metrics of the latest rounds of each agent."""
+
+
+def learn_together(
+    agents: Sequence[Agent],
+    total_timesteps: int | None = None,
+    *,
+    total_episodes: int | None = None,
+    callback: Callback | None = None,
+    progress_bar: bool = True,
+    listeners: Sequence[Listener] = (),
+) -> None:
+    """Teach agents that differ in their seeds alone, all at once where the engine can; see `Agent.learn`.
+
+    Example: `learn_together([MeanGini(env, seed=s) for s in range(10)], total_episodes=50_000)`.
+    """
+    rounds = _checked_budget(agents, total_timesteps, total_episodes)
+    first = agents[0]
+    groups = [list(agents)] if first.engine == "compiled" else [[agent] for agent in agents]
+    with ExitStack() as stack:
+        everyone = list(listeners)
+        if progress_bar:
+            target = total_timesteps or rounds * first.settings.episodes_per_update
+            unit = "timesteps" if total_timesteps else "episodes"
+            everyone.append(stack.enter_context(TrainingProgress(first.name, unit, target * len(groups))))
+        for group in groups:
+            _learn(group, rounds, total_timesteps, callback, everyone)
+
+
+def _learn(
+    agents: list[Agent],
+    rounds: int,
+    total_timesteps: int | None,
+    callback: Callback | None,
+    listeners: Sequence[Listener],
+) -> None:
+    engine = ENGINES[agents[0].engine](agents)
+    # A callback may stop after any round, so then rounds come one by one; the program and its bits are the same.
+    stride = 1 if callback else engine.most_rounds
+    learners = jax.tree.map(lambda *x: jnp.stack(x), *(agent.learner for agent in agents))
+    steps_left = total_timesteps if total_timesteps is not None else np.iinfo(np.int64).max
+    while rounds > 0 and steps_left > 0:
+        learners, done = engine.advance(learners, agents[0].iterations, min(stride, rounds), steps_left)
+        _check_finite(agents[0], learners)
+        metrics = [_record(agent, k, learners, done) for k, agent in enumerate(agents)]
+        rounds -= len(done.updates)
+        steps_left -= int(done.lengths[:, 0].sum())
+        for listener in listeners:
+            listener(agents, metrics)
+        if callback and any([_asks_to_stop(callback, a, m[-1]) for a, m in zip(agents, metrics, strict=True)]):
+            return
+
+
+def _record(agent: Agent, k: int, learners: Any, rounds: Rounds) -> list[Metrics]:
+    """Move agent k to where its learner is now, and say what its rounds were like."""
+    agent.learner = jax.tree.map(lambda x: x[k], learners)
+    latest = []
+    for r in range(len(rounds.updates)):
+        lengths, discounted = rounds.lengths[r, k], rounds.discounted_returns[r, k].astype(np.float64)
+        agent.iterations += 1
+        agent.episodes += len(lengths)
+        agent.timesteps += int(lengths.sum())
+        spread = {"gini_deviation": gini_deviation, "variance": variance} if len(lengths) > 1 else {}
+        latest.append(
+            {
+                "iteration": agent.iterations,
+                "episodes": agent.episodes,
+                "timesteps": agent.timesteps,
+                "return": float(rounds.returns[r, k].mean()),
+                "discounted_return": float(discounted.mean()),
+                **{name: float(measure(discounted)) for name, measure in spread.items()},
+                "length": float(lengths.mean()),
+                **{name: float(value[r, k].mean()) for name, value in rounds.facts.items()},
+                "updates": int(rounds.updates[r, k]),
+                "time": round(time.time(), 3),
+            }
+        )
+    agent.history.extend(latest)
+    return latest
+
+
+def _asks_to_stop(callback: Callback, agent: Agent, metrics: Metrics) -> bool:
+    return callback({"self": agent, "num_timesteps": agent.timesteps, "metrics": metrics}, {}) is False
+
+
+def _check_finite(agent: Agent, learners: Any) -> None:
+    """Refuse to take over parameters that diverged; the agent keeps those from before."""
+    if not all(np.all(np.isfinite(np.asarray(x))) for x in jax.tree.leaves(learners)):
+        raise FloatingPointError(
+            f"{agent.name}: parameters became infinite or NaN after {agent.episodes} episodes. "
+            "Lower policy_learning_rate or value_learning_rate. The agent keeps what it had learned until then."
+        )
+
+
+def _checked_budget(agents: Sequence[Agent], total_timesteps: int | None, total_episodes: int | None) -> int:
+    """The number of rounds; more than any budget of timesteps needs if that is what was given."""
+    if not agents:
+        raise ValueError("learn_together: pass at least one agent.")
+    first = agents[0]
+    for agent in agents:
+        alike = (type(agent), agent.settings, agent.engine, agent.iterations) == (
+            type(first),
+            first.settings,
+            first.engine,
+            first.iterations,
+        )
+        if not alike:
+            raise ValueError("learn_together: agents learn together if they differ in their seeds alone.")
+        if agent.env is None:
+            raise ValueError("this agent has no environment to learn in: load it with load(path, env=...).")
+    if (total_timesteps is None) == (total_episodes is None):
+        raise ValueError("learn: say how long, either total_timesteps=... or total_episodes=..., one of the two.")
+    if total_timesteps is not None and len(agents) > 1:
+        raise ValueError("learn_together: several agents learn for total_episodes=..., not total_timesteps.")
+    total = total_timesteps if total_timesteps is not None else total_episodes
+    if isinstance(total, bool) or not isinstance(total, int | np.integer) or total < 1:
+        raise ValueError(f"learn: {total!r} timesteps or episodes: a whole number of at least 1 is needed.")
+    return int(total) if total_timesteps is not None else -(-int(total) // first.settings.episodes_per_update)
