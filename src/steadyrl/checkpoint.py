@@ -23,6 +23,19 @@ from steadyrl.envs.resolve import EnvLike, resolve
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
 
+_HEADER = (
+    "format",
+    "agent",
+    "settings",
+    "seed",
+    "engine",
+    "env",
+    "observation_space",
+    "action_space",
+    "iterations",
+    "episodes",
+    "timesteps",
+)
 FORMAT = 1
 """Raised when a file written now could not be read by the code of before."""
 
@@ -117,6 +130,7 @@ def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         with safe_open(path, framework="numpy") as file:
             header = json.loads((file.metadata() or {})["steadyrl"])
+            header = {name: header[name] for name in _HEADER}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except (SafetensorError, KeyError, json.JSONDecodeError):
         raise ValueError(f"{path} is no steadyrl agent, or only a part of one.") from None

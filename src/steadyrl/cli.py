@@ -52,7 +52,7 @@ class Train:
         from steadyrl.envs.resolve import resolve
         from steadyrl.naming import unknown
         from steadyrl.runs import Run, config_of
-        from steadyrl.training import learn_together
+        from steadyrl.training import learn_together, rounds_of
 
         if self.agent not in AGENTS:
             raise ValueError(unknown("agent", self.agent, AGENTS))
@@ -65,6 +65,7 @@ class Train:
         episodes = 20_000 if self.episodes is None and self.timesteps is None else self.episodes
         budget = {"timesteps": self.timesteps} if self.timesteps is not None else {"episodes": episodes or 0}
         out = self.out or Path("runs") / f"{self.env.rsplit('/', 1)[-1]}-{self.agent}-seed{self.seed}"
+        rounds_of([agent], self.timesteps, episodes)  # A wrong budget is refused before there is a folder.
         run = Run(out, agent, config_of(agent, [self.seed], budget))
         try:
             learn_together(

@@ -11,9 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from steadyrl.checkpoint import describe_env
 from steadyrl.engines import ENGINES, Rounds
 from steadyrl.progress import TrainingProgress
 from steadyrl.risk import gini_deviation, variance
+from steadyrl.rollout import finite_face
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent, Callback
@@ -36,7 +38,7 @@ def learn_together(
 
     Example: `learn_together([MeanGini(env, seed=s) for s in range(10)], total_episodes=50_000)`.
     """
-    rounds = _checked_budget(agents, total_timesteps, total_episodes)
+    rounds = rounds_of(agents, total_timesteps, total_episodes)
     first = agents[0]
     groups = [list(agents)] if first.engine == "compiled" else [[agent] for agent in agents]
     with ExitStack() as stack:
@@ -114,22 +116,16 @@ def _check_finite(agent: Agent, learners: Any) -> None:
         )
 
 
-def _checked_budget(agents: Sequence[Agent], total_timesteps: int | None, total_episodes: int | None) -> int:
-    """The number of rounds; more than any budget of timesteps needs if that is what was given."""
+def rounds_of(agents: Sequence[Agent], total_timesteps: int | None, total_episodes: int | None) -> int:
+    """The number of rounds in a budget, or an error if it is none; for timesteps, more than they can last for."""
     if not agents:
         raise ValueError("learn_together: pass at least one agent.")
     first = agents[0]
     for agent in agents:
-        alike = (type(agent), agent.settings, agent.engine, agent.iterations) == (
-            type(first),
-            first.settings,
-            first.engine,
-            first.iterations,
-        )
-        if not alike:
-            raise ValueError("learn_together: agents learn together if they differ in their seeds alone.")
         if agent.env is None:
             raise ValueError("this agent has no environment to learn in: load it with load(path, env=...).")
+        if _all_but_seed(agent) != _all_but_seed(first):
+            raise ValueError("learn_together: agents learn together if they differ in their seeds alone.")
     if (total_timesteps is None) == (total_episodes is None):
         raise ValueError("learn: say how long, either total_timesteps=... or total_episodes=..., one of the two.")
     if total_timesteps is not None and len(agents) > 1:
@@ -138,3 +134,9 @@ def _checked_budget(agents: Sequence[Agent], total_timesteps: int | None, total_
     if isinstance(total, bool) or not isinstance(total, int | np.integer) or total < 1:
         raise ValueError(f"learn: {total!r} timesteps or episodes: a whole number of at least 1 is needed.")
     return int(total) if total_timesteps is not None else -(-int(total) // first.settings.episodes_per_update)
+
+
+def _all_but_seed(agent: Agent) -> tuple[Any, ...]:
+    assert agent.env is not None
+    world = finite_face(agent.env) if agent.engine == "compiled" else describe_env(agent.env)
+    return type(agent), agent.settings, agent.engine, agent.iterations, world

@@ -72,11 +72,17 @@ class Agent(ABC):
         S, A = _table_size(observation_space, "observation"), _table_size(action_space, "action")
         self._policy = SoftmaxTable(S, A)
         risk_aversion = getattr(settings, "risk_aversion", 0.0)
+        # Without aversion to risk there is no risk part: the program is REINFORCE's, bit for bit.
+        measure = self.risk_measure() if risk_aversion else None
+        if measure and settings.episodes_per_update < measure.least_episodes:
+            raise ValueError(
+                f"episodes_per_update={settings.episodes_per_update}: {self.name} compares the returns of a batch with "
+                f"each other and needs at least {measure.least_episodes} of them. Raise episodes_per_update."
+            )
         self.algorithm = VPG(
             policy=self._policy,
             value=ValueTable(S),
-            # Without aversion to risk there is no risk part: the program is REINFORCE's, bit for bit.
-            measure=self.risk_measure() if risk_aversion else None,
+            measure=measure,
             risk_aversion=risk_aversion,
             settings=settings,
         )

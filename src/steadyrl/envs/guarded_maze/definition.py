@@ -190,10 +190,16 @@ class MazeFacts:
     def __call__(self, visits: Any, ended: Any) -> dict[str, Any]:
         """The facts of each episode."""
         saw_red = visits[..., np.array(self.red_pairs, dtype=int)].sum(-1) > 0
+        truths = self.truths(saw_red, visits.sum(-1), ended)
+        return {name: truth.astype(float) for name, truth in truths.items()}
+
+    def truths(self, saw_red: Any, steps: Any, ended: Any) -> dict[str, Any]:
+        """The same as true or false, from whether red was entered, the number of steps, and whether the goal was."""
         stated = {"goal_rate": ended, "red_visit_rate": saw_red}
         if self.white_path_length is not None:
-            stated["white_path_rate"] = ended & ~saw_red & (visits.sum(-1) == self.white_path_length)
-        return {name: truth.astype(float) for name, truth in stated.items()}
+            # ended > saw_red: the goal was reached and red was not entered, for Python's bools and for arrays.
+            stated["white_path_rate"] = (ended > saw_red) & (steps == self.white_path_length)
+        return stated
 
 
 def _check_rewards(maze: Maze) -> None:

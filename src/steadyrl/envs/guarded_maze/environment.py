@@ -37,8 +37,8 @@ class GuardedMazeEnv(gym.Env[np.int64, Any]):
         self.action_space = gym.spaces.Discrete(mdp.n_actions)
         self._facts = self.maze.facts
         self._cell = self.maze.start
-        self._visits = np.zeros((mdp.n_states, mdp.n_actions), dtype=np.int64)
-        self._over = True
+        self._outcome_thresholds = mdp.probability.cumsum(axis=-1)[..., :-1]
+        self._steps, self._saw_red, self._over = 0, False, True
 
     @property
     def finite_face(self) -> Maze:
@@ -51,8 +51,7 @@ class GuardedMazeEnv(gym.Env[np.int64, Any]):
         """Back to the start; `options` are not used."""
         super().reset(seed=seed)
         self._cell = self.maze.start
-        self._visits[:] = 0
-        self._over = False
+        self._steps, self._saw_red, self._over = 0, False, False
         return np.int64(self._cell), self._info(reached_goal=False)
 
     def step(self, action: Any) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
@@ -62,11 +61,13 @@ class GuardedMazeEnv(gym.Env[np.int64, Any]):
                 "no episode is under way: call reset() before the first step and after the last."
             )
         mdp, pair = self.maze.mdp, (self._cell, _checked(action))
-        outcome = (*pair, self.np_random.choice(mdp.probability.shape[-1], p=mdp.probability[pair]))
-        self._visits[pair] += 1
+        k = int(np.searchsorted(self._outcome_thresholds[pair], self.np_random.random(), side="right"))
+        outcome = (*pair, k)
+        self._steps += 1
+        self._saw_red |= bool(self.maze.enters_red[pair])
         self._cell = int(mdp.next_state[outcome])
         terminated = bool(mdp.ends[outcome])
-        truncated = not terminated and int(self._visits.sum()) >= mdp.horizon
+        truncated = not terminated and self._steps >= mdp.horizon
         self._over = terminated or truncated
         observation, reward = np.int64(self._cell), float(mdp.reward[outcome])
         return observation, reward, terminated, truncated, self._info(terminated)
@@ -79,8 +80,8 @@ class GuardedMazeEnv(gym.Env[np.int64, Any]):
         return draw(self.maze, self._cell)
 
     def _info(self, reached_goal: bool) -> dict[str, Any]:
-        stated = self._facts(self._visits.ravel(), np.bool_(reached_goal))
-        return {"facts": {name: float(value) for name, value in stated.items()}}
+        truths = self._facts.truths(self._saw_red, self._steps, reached_goal)
+        return {"facts": {name: float(truth) for name, truth in truths.items()}}
 
 
 def _checked(action: Any) -> int:

@@ -1,0 +1,212 @@
+"""What a user of an agent relies on: learning, predicting, seeds, callbacks, and errors that help."""
+
+import inspect
+
+import gymnasium as gym
+import jax
+import numpy as np
+import pytest
+
+import steadyrl
+from steadyrl.agents import AGENTS, MeanGini, Reinforce
+from steadyrl.training import learn_together
+
+ENV = "steadyrl/GuardedMaze-v0"
+CORRIDOR = "S.G"
+SAFE_OR_RISKY = """
+    . . .
+    S # G
+    . R .
+"""
+
+
+def maze(**options):
+    return gym.make(ENV, **options)
+
+
+def table(agent):
+    return np.asarray(agent.learner.theta)
+
+
+def test_learns_the_shortest_way():
+    agent = Reinforce(maze(layout=CORRIDOR), policy_learning_rate=0.01, seed=0)
+    agent.learn(total_episodes=1500, progress_bar=False)
+    assert agent.predict(0, deterministic=True)[0] == agent.predict(1, deterministic=True)[0] == 3
+    report = steadyrl.evaluate(agent, agent.env, episodes=200, deterministic=True)
+    assert report.mean.value == 19
+    assert report.gini_deviation == (0, 0, 0)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "gymnasium"])
+def test_aversion_to_risk_decides_between_two_ways_of_equal_length(engine):
+    """Both ways around the wall take 4 moves; one pays a gamble of mean -1, so only its dispersion counts."""
+    red = {}
+    for kind in (Reinforce, MeanGini):
+        settings = {"policy_learning_rate": 5e-3, "episodes_per_update": 20, "seed": 1, "engine": engine}
+        agent = kind(maze(layout=SAFE_OR_RISKY), **settings)
+        agent.learn(total_episodes=2000, progress_bar=False)
+        red[kind] = agent.history[-1]["red_visit_rate"]
+        assert agent.history[-1]["goal_rate"] == 1
+    assert red[MeanGini] < 0.1 < red[Reinforce]
+
+
+def test_the_two_engines_estimate_the_same_metrics():
+    runs = [Reinforce(maze(), engine=e, episodes_per_update=200, seed=3) for e in ("compiled", "gymnasium")]
+    for agent in runs:
+        agent.learn(total_episodes=200, progress_bar=False)
+    compiled, hosted = (agent.history[0] for agent in runs)
+    assert compiled.keys() == hosted.keys()
+    assert abs(compiled["return"] - hosted["return"]) < 4 * np.sqrt(2 * compiled["variance"] / 200)
+    assert abs(compiled["goal_rate"] - hosted["goal_rate"]) < 4 * np.sqrt(2 * 0.2 * 0.8 / 200)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "gymnasium"])
+def test_same_seed_same_bits(engine):
+    runs = [MeanGini(maze(), seed=s, engine=engine).learn(total_episodes=150, progress_bar=False) for s in (5, 5, 6)]
+    np.testing.assert_array_equal(table(runs[0]), table(runs[1]))
+    assert not np.array_equal(table(runs[0]), table(runs[2]))
+
+
+def test_many_seeds_at_once_are_the_seeds_one_by_one():
+    """The same seed list gives the same bits; a seed alone gives the same up to the rounding of one program."""
+    lists = [[MeanGini(maze(), seed=s) for s in (0, 1, 2)] for _ in range(2)]
+    for agents in lists:
+        learn_together(agents, total_episodes=500, progress_bar=False)
+    for one, other in zip(*lists, strict=True):
+        np.testing.assert_array_equal(table(one), table(other))
+    alone = MeanGini(maze(), seed=1).learn(total_episodes=500, progress_bar=False)
+    np.testing.assert_allclose(table(alone), table(lists[0][1]), atol=1e-4)
+    assert np.abs(table(lists[0][0]) - table(lists[0][1])).max() > 1e-3
+
+
+def test_a_run_in_pieces_is_the_run_in_one():
+    whole = MeanGini(maze(), seed=2).learn(total_episodes=2500, progress_bar=False)
+    pieces = MeanGini(maze(), seed=2)
+    for episodes in (50, 1450, 1000):
+        pieces.learn(total_episodes=episodes, progress_bar=False)
+    np.testing.assert_array_equal(table(whole), table(pieces))
+    without_clock = [{k: v for k, v in record.items() if k != "time"} for record in whole.history]
+    assert without_clock == [{k: v for k, v in record.items() if k != "time"} for record in pieces.history]
+
+
+def test_evaluating_does_not_change_learning():
+    plain, watched = (MeanGini(maze(), seed=2) for _ in range(2))
+    plain.learn(total_episodes=100, progress_bar=False)
+    watched.learn(total_episodes=50, progress_bar=False)
+    steadyrl.evaluate(watched, ENV, episodes=5)
+    watched.predict(30)
+    watched.learn(total_episodes=50, progress_bar=False)
+    np.testing.assert_array_equal(table(plain), table(watched))
+
+
+def test_a_callback_sees_each_round_and_only_false_stops():
+    seen = []
+
+    def callback(locals_, globals_):
+        seen.append((locals_["self"], locals_["num_timesteps"], locals_["metrics"]["episodes"]))
+        return False if len(seen) == 3 else (None if len(seen) == 1 else 0)
+
+    agent = Reinforce(maze(), seed=0).learn(total_episodes=1000, callback=callback, progress_bar=False)
+    assert agent.episodes == 150
+    assert [episodes for _, _, episodes in seen] == [50, 100, 150]
+    assert all(who is agent for who, _, _ in seen)
+    assert seen[-1][1] == agent.timesteps
+    uncalled = Reinforce(maze(), seed=0).learn(total_episodes=150, progress_bar=False)
+    np.testing.assert_array_equal(table(agent), table(uncalled))
+
+
+def test_budgets_are_met_in_whole_rounds():
+    by_episodes = Reinforce(maze()).learn(total_episodes=101, progress_bar=False)
+    assert by_episodes.episodes == 150
+    by_steps = Reinforce(maze()).learn(by_episodes.timesteps - 1, progress_bar=False)
+    assert by_steps.timesteps == by_episodes.timesteps
+    hosted = Reinforce(maze(), engine="gymnasium", episodes_per_update=2).learn(150, progress_bar=False)
+    assert hosted.timesteps >= 150 > hosted.timesteps - 200
+
+
+def test_predict_follows_the_policy_for_one_and_for_many():
+    agent = MeanGini(maze(), seed=0)
+    agent.learner = agent.learner._replace(theta=agent.learner.theta.at[30].set(np.log([0.1, 0.2, 0.3, 0.4])))
+    action, state = agent.predict(30, state="kept")
+    assert action.shape == ()
+    assert agent.action_space.contains(action)
+    assert state == "kept"
+    drawn, _ = agent.predict(np.full(40_000, 30))
+    np.testing.assert_allclose(np.bincount(drawn) / 40_000, [0.1, 0.2, 0.3, 0.4], atol=0.01)
+    assert agent.predict(30, deterministic=True)[0] == 3
+    np.testing.assert_array_equal(agent.predict(np.array([[30, 30]]), deterministic=True)[0], [[3, 3]])
+    np.testing.assert_allclose(agent.probabilities()[30], [0.1, 0.2, 0.3, 0.4], atol=1e-6)
+
+
+@pytest.mark.parametrize("observation", [36, -1, 1.5, np.array([0, 99])])
+def test_predict_refuses_what_is_no_state(observation):
+    with pytest.raises(ValueError, match="is not in Discrete"):
+        MeanGini(maze()).predict(observation)
+
+
+def test_any_tabular_gymnasium_environment_will_do():
+    rates = {"policy_learning_rate": 0.5, "value_learning_rate": 0.1}
+    agent = Reinforce(gym.make("FrozenLake-v1", is_slippery=False), episodes_per_update=20, seed=0, **rates)
+    agent.learn(total_episodes=1200, progress_bar=False)
+    assert agent.history[0]["return"] < 0.2
+    assert agent.history[-1]["return"] > 0.9
+    assert agent.engine == "gymnasium"
+
+
+def test_environments_may_be_ids_instances_or_factories():
+    agents = [Reinforce(env, seed=1) for env in (ENV, maze(), maze)]
+    for agent in agents:
+        agent.learn(total_episodes=50, progress_bar=False)
+    np.testing.assert_array_equal(table(agents[0]), table(agents[1]))
+    np.testing.assert_array_equal(table(agents[0]), table(agents[2]))
+
+
+def test_divergence_is_an_error_that_keeps_what_was_learned():
+    agent = steadyrl.MVO(maze(), policy_learning_rate=1e30, value_learning_rate=1e30, seed=0)
+    with pytest.raises(FloatingPointError, match="policy_learning_rate"):
+        agent.learn(total_episodes=5000, progress_bar=False)
+    assert np.all(np.isfinite(table(agent)))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: MeanGini("MlpPolicy", ENV), "one unnamed argument"),
+        (lambda: MeanGini("steadyrl/GuardedMaz-v0"), "Did you mean 'steadyrl/GuardedMaze-v0'"),
+        (lambda: MeanGini(ENV, risk_aversoin=1), "Did you mean 'risk_aversion'"),
+        (lambda: MeanGini(ENV, risk_aversion=-1), "risk_aversion=-1.0: it must be at least 0"),
+        (lambda: MeanGini(ENV, estimator="exact"), "one of unbiased, paper"),
+        (lambda: MeanGini(ENV, episodes_per_update=2), "at least 3"),
+        (lambda: MeanGini(ENV, engine="gpu"), "unknown engine 'gpu'"),
+        (lambda: MeanGini("FrozenLake-v1", engine="compiled"), "engine='gymnasium'"),
+        (lambda: MeanGini(ENV, seed=-1), "seed=-1"),
+        (lambda: MeanGini("CartPole-v1"), "observation space Box"),
+        (lambda: MeanGini(3), "Gymnasium id"),
+        (lambda: MeanGini(lambda: 3), "factory returned int"),
+        (lambda: steadyrl.MeanRisk(ENV, measure="ginny"), "Did you mean 'gini'"),
+        (lambda: Reinforce(ENV).learn(), "one of the two"),
+        (lambda: Reinforce(ENV).learn(10, total_episodes=10), "one of the two"),
+        (lambda: Reinforce(ENV).learn(total_episodes=0), "at least 1"),
+        (lambda: learn_together([]), "at least one agent"),
+        (lambda: learn_together([Reinforce(ENV), MeanGini(ENV)], total_episodes=50), "seeds alone"),
+        (lambda: learn_together([Reinforce(ENV), Reinforce(maze(goal_reward=40))], total_episodes=50), "seeds alone"),
+    ],
+)
+def test_mistakes_get_an_error_that_helps(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
+
+
+def test_help_lists_every_setting_with_its_default():
+    for kind in AGENTS.values():
+        parameters = inspect.signature(kind).parameters
+        for field in kind.Settings.__dataclass_fields__.values():
+            assert parameters[field.name].default == field.default
+            assert f"{field.name} = {field.default}" in kind.__doc__
+            assert field.metadata["sentence"] in kind.__doc__
+        assert list(parameters)[:3] == ["env", "seed", "engine"]
+
+
+def test_sixty_four_bits_stay_off():
+    MeanGini(ENV).learn(total_episodes=50, progress_bar=False)
+    assert not jax.config.jax_enable_x64

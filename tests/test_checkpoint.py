@@ -1,0 +1,103 @@
+"""One file holds all of an agent; strangers' files do no harm."""
+
+import json
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import steadyrl
+from steadyrl.envs.guarded_maze import GuardedMazeEnv
+
+ENV = "steadyrl/GuardedMaze-v0"
+
+
+@pytest.fixture
+def trained(tmp_path):
+    agent = steadyrl.MeanGini(gym.make(ENV, goal_reward=40), seed=7, risk_aversion=1.5)
+    agent.learn(total_episodes=100, progress_bar=False)
+    path = tmp_path / "agent.steady"
+    agent.save(path)
+    return agent, path
+
+
+def test_a_loaded_agent_is_the_saved_one_and_goes_on_bit_for_bit(trained):
+    agent, path = trained
+    for loaded in (steadyrl.load(path), steadyrl.MeanGini.load(path)):
+        assert type(loaded) is steadyrl.MeanGini
+        assert loaded.settings == agent.settings
+        assert (loaded.seed, loaded.episodes, loaded.timesteps) == (agent.seed, agent.episodes, agent.timesteps)
+        assert loaded.env.unwrapped.maze.goal_reward == 40
+        np.testing.assert_array_equal(loaded.learner.theta, agent.learner.theta)
+    agent.learn(total_episodes=100, progress_bar=False)
+    loaded.learn(total_episodes=100, progress_bar=False)
+    np.testing.assert_array_equal(loaded.learner.theta, agent.learner.theta)
+    np.testing.assert_array_equal(loaded.learner.phi, agent.learner.phi)
+
+
+def test_another_environment_may_take_its_place(trained):
+    _, path = trained
+    assert steadyrl.load(path, env=ENV).env.unwrapped.maze.goal_reward == 20
+    with pytest.raises(ValueError, match="trained on Discrete"):
+        steadyrl.load(path, env="FrozenLake-v1")
+
+
+def test_an_environment_that_cannot_be_made_again_leaves_a_policy(tmp_path):
+    agent = steadyrl.MeanGini(GuardedMazeEnv(), seed=0)  # not made from an id
+    agent.save(tmp_path / "a.steady")
+    loaded = steadyrl.load(tmp_path / "a.steady")
+    assert loaded.env is None
+    assert loaded.predict(30)[0] in range(4)
+    with pytest.raises(ValueError, match="no environment"):
+        loaded.learn(total_episodes=50)
+    steadyrl.load(tmp_path / "a.steady", env=ENV).learn(total_episodes=50, progress_bar=False)
+
+
+def test_the_wrong_class_says_which_is_right(trained):
+    with pytest.raises(ValueError, match=r"holds a MeanGini, not a MVO"):
+        steadyrl.MVO.load(trained[1])
+
+
+def damaged(path, change):
+    with steadyrl.checkpoint.safe_open(path, framework="numpy") as file:
+        header = json.loads(file.metadata()["steadyrl"])
+    arrays = load_file(path)
+    change(header, arrays)
+    save_file(arrays, path, metadata={"steadyrl": json.dumps(header)})
+
+
+def test_damaged_foreign_and_newer_files_get_one_clear_error(trained, tmp_path):
+    _, path = trained
+    whole = path.read_bytes()
+    for part in (whole[:20], whole[: len(whole) // 2], whole[:-1], b"", b"PK\x03\x04 something else"):
+        path.write_bytes(part)
+        with pytest.raises(ValueError, match="no steadyrl agent"):
+            steadyrl.load(path)
+    save_file({"x": np.zeros(3)}, path)
+    with pytest.raises(ValueError, match="no steadyrl agent"):
+        steadyrl.load(path)
+    for change, message in [
+        (lambda header, arrays: header.update(format=99), "newer steadyrl"),
+        (lambda header, arrays: header.update(agent="sac"), "'sac'"),
+        (lambda header, arrays: header["settings"].update(extra=1), "unknown setting 'extra'"),
+        (lambda header, arrays: header.pop("seed"), "no steadyrl agent"),
+        (lambda header, arrays: arrays.pop("theta"), "altered"),
+        (lambda header, arrays: arrays.update(theta=np.zeros((2, 2), np.float32)), "altered"),
+    ]:
+        path.write_bytes(whole)
+        damaged(path, change)
+        with pytest.raises(ValueError, match=message):
+            steadyrl.load(path)
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        steadyrl.load(tmp_path / "missing.steady")
+
+
+def test_saving_is_all_or_nothing(trained, monkeypatch):
+    agent, path = trained
+    whole = path.read_bytes()
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        agent.save(path)
+    assert path.read_bytes() == whole
+    assert [p.name for p in path.parent.iterdir()] == [path.name]

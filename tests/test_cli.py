@@ -1,0 +1,144 @@
+"""The commands, as a stranger would type them."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import steadyrl
+from steadyrl.agents import AGENTS
+from steadyrl.cli import main
+from steadyrl.runs import read_config, read_metrics
+
+ENV = "steadyrl/GuardedMaze-v0"
+
+
+def fails(capsys, *arguments):
+    """The one line that a wrong command ends in."""
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    assert stop.value.code == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    out = tmp_path / "run"
+    main(["train", ENV, "--agent", "mg", "--set", "risk_aversion=1.5", "--set", "estimator=paper", "--env-set",
+          "goal_reward=40", "--seed", "3", "--episodes", "200", "--out", str(out), "--no-progress"])  # fmt: skip
+    assert f"steadyrl evaluate {out}" in capsys.readouterr().out
+    return out
+
+
+def test_train_writes_a_run_folder(run):
+    config = read_config(run)
+    assert config["agent"] == "mg"
+    assert config["env"] == {"id": ENV, "options": {"goal_reward": 40}}
+    assert config["settings"]["risk_aversion"] == 1.5
+    assert config["settings"]["estimator"] == "paper"
+    assert config["settings"]["gamma"] == 0.999
+    assert (config["seed"], config["engine"], config["budget"]) == (3, "compiled", {"episodes": 200})
+    assert {"python", "jax", "numpy", "gymnasium", "steadyrl"} <= config["versions"].keys()
+    metrics = read_metrics(run)
+    assert [record["episodes"] for record in metrics] == [50, 100, 150, 200]
+    assert {"return", "discounted_return", "gini_deviation", "variance", "goal_rate", "red_visit_rate"} <= metrics[
+        0
+    ].keys()
+    agent = steadyrl.load(run / "checkpoint.steady")
+    assert agent.episodes == 200
+    assert agent.timesteps == metrics[-1]["timesteps"]
+
+
+def test_the_command_line_trains_as_the_library_does(run):
+    import gymnasium as gym
+    import numpy as np
+
+    agent = steadyrl.MeanGini(gym.make(ENV, goal_reward=40), risk_aversion=1.5, estimator="paper", seed=3)
+    agent.learn(total_episodes=200, progress_bar=False)
+    np.testing.assert_array_equal(agent.learner.theta, steadyrl.load(run / "checkpoint.steady").learner.theta)
+
+
+def test_evaluate_takes_a_folder_or_a_file(run, capsys):
+    main(["evaluate", str(run), "--episodes", "50", "--seed", "2"])
+    table = capsys.readouterr().out
+    assert "50 episodes, seed 2" in table
+    assert "gini_deviation" in table
+    assert "goal_rate" in table
+    main(["evaluate", str(run / "checkpoint.steady"), "--episodes", "50", "--seed", "2", "--json"])
+    report = json.loads(capsys.readouterr().out)
+    agent = steadyrl.load(run / "checkpoint.steady")
+    expected = steadyrl.evaluate(agent, agent.env, 50, seed=2)
+    assert report["mean"]["value"] == expected.mean.value
+    main(["evaluate", str(run), "--episodes", "50", "--env-set", "goal_reward=1000", "--json"])
+    assert json.loads(capsys.readouterr().out)["maximum"] > 500
+
+
+def test_nothing_is_overwritten(run, capsys):
+    before = (run / "checkpoint.steady").read_bytes()
+    assert "already holds a run" in fails(capsys, "train", ENV, "--episodes", "50", "--out", str(run))
+    assert (run / "checkpoint.steady").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", ENV, "--agent", "mgg"], "unknown agent 'mgg'. Did you mean 'mg'?"),
+        (["train", "steadyrl/GuardedMaze-v9"], "Did you mean 'steadyrl/GuardedMaze-v0'?"),
+        (["train", ENV, "--set", "risk_aversoin=1"], "Did you mean 'risk_aversion'?"),
+        (["train", ENV, "--set", "risk_aversion"], "write name=value"),
+        (["train", ENV, "--set", "risk_aversion=much"], "risk_aversion=much: a float is needed"),
+        (["train", ENV, "--set", "gamma=2"], "gamma=2.0: it must be at most 1"),
+        (["train", ENV, "--env-set", "goal_rewrad=1"], "goal_rewrad"),
+        (["train", ENV, "--env-set", "layout=S.X"], "means nothing here"),
+        (["train", ENV, "--episodes", "10", "--timesteps", "10"], "not both"),
+        (["train", ENV, "--episodes", "0"], "at least 1"),
+        (["train", "CartPole-v1"], "observation space Box"),
+        (["evaluate", "nowhere"], "nowhere: there is no such file"),
+        (["evaluate", "."], "no such file"),
+        (["reproduce", "maz"], "unknown experiment 'maz'. Did you mean 'maze'?"),
+        (["reproduce", "maze", "--agents", "mg,mvoo"], "unknown method 'mvoo'. Did you mean 'mvo'?"),
+        (["reproduce", "maze", "--seeds", "0"], "--seeds 0"),
+        (["agents", "mvoo"], "Did you mean 'mvo'?"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_leaves_nothing_behind(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert message in fails(capsys, *arguments)
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_agents_are_listed_with_their_settings(capsys):
+    main(["agents"])
+    listing = capsys.readouterr().out
+    main(["agents", "mg"])
+    settings = capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    helped = capsys.readouterr().out
+    for name in AGENTS:
+        assert name in listing
+        assert name in helped
+    assert "risk_aversion = 1.2" in settings
+
+
+def test_stopping_keeps_what_was_learned(tmp_path):
+    out = tmp_path / "run"
+    arguments = ["train", ENV, "--episodes", "100000000", "--out", str(out), "--no-progress"]
+    command = [sys.executable, "-m", "steadyrl", *arguments]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    metrics = out / "metrics.jsonl"
+    deadline = time.monotonic() + 90
+    while not (metrics.exists() and metrics.read_text().count("\n") > 30):
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "saved" in error.splitlines()[-1]
+    assert steadyrl.load(out / "checkpoint.steady").episodes == read_metrics(out)[-1]["episodes"] > 0

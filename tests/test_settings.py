@@ -1,0 +1,80 @@
+"""Settings describe and check themselves."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from steadyrl.agents import AGENTS
+from steadyrl.agents.mean_gini import MeanGiniSettings
+from steadyrl.experiment import load, names
+
+
+def test_values_are_checked_and_kept():
+    settings = MeanGiniSettings.of({"risk_aversion": 2, "episodes_per_update": np.int64(10), "gamma": np.float32(0.5)})
+    assert (settings.risk_aversion, settings.episodes_per_update, settings.gamma) == (2.0, 10, 0.5)
+    assert type(settings.risk_aversion) is float
+    assert type(settings.episodes_per_update) is int
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        settings.gamma = 1.0
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"gama": 1}, "unknown setting 'gama'. Did you mean 'gamma'?"),
+        ({"gamma": 0}, "gamma=0.0: it must be above 0. Discount factor"),
+        ({"gamma": 1.01}, "gamma=1.01: it must be at most 1"),
+        ({"gamma": "high"}, "gamma=high: a float is needed"),
+        ({"gamma": float("nan")}, "gamma=nan: it must be finite"),
+        ({"inner_updates": 2.5}, "inner_updates=2.5: a int is needed"),
+        ({"inner_updates": True}, "inner_updates=True: a int is needed"),
+        ({"value_learning_rate": 0}, "must be above 0"),
+        ({"estimator": "best"}, "estimator=best: it is one of unbiased, paper"),
+    ],
+)
+def test_errors_say_what_is_wrong_and_what_would_be_right(values, message):
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        MeanGiniSettings.of(values)
+    assert message in str(error.value)
+
+
+def test_texts_from_the_command_line():
+    pairs = {"gamma": "0.9", "inner_updates": "3", "value_learning_rate": "none", "estimator": "paper"}
+    settings = MeanGiniSettings.of_text(pairs)
+    expected = MeanGiniSettings(gamma=0.9, inner_updates=3, value_learning_rate=None, estimator="paper")
+    assert settings == expected
+    assert MeanGiniSettings.of_text({"value_learning_rate": "1e-3"}).value_learning_rate == 1e-3
+    with pytest.raises(ValueError, match="inner_updates=three: a int is needed"):
+        MeanGiniSettings.of_text({"inner_updates": "three"})
+    with pytest.raises(ValueError, match="Did you mean 'inner_updates'"):
+        MeanGiniSettings.of_text({"inner_update": "3"})
+
+
+def test_every_setting_has_a_sentence():
+    for kind in AGENTS.values():
+        for field in dataclasses.fields(kind.Settings):
+            assert field.metadata["sentence"].endswith(".")
+
+
+@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_experiment_file_loads_and_writes_down_every_setting(name, quick):
+    experiment = load(name, quick=quick)
+    for method in experiment.methods:
+        fields = {field.name for field in dataclasses.fields(AGENTS[method.agent].Settings)}
+        assert method.settings.keys() == fields, f"{method.name}: no default may be hidden in code"
+
+
+def test_the_printed_maze_settings():
+    """The paper's appendix on the maze, setting by setting."""
+    methods = {method.name: method.settings for method in load("maze").methods}
+    shared = {"gamma": 0.999, "episodes_per_update": 50, "inner_updates": 10, "ratio_range": 0.5}
+    printed = {
+        "mg_printed": {"policy_learning_rate": 1e-4, "risk_aversion": 1.2},
+        "mvo": {"policy_learning_rate": 1e-5, "risk_aversion": 1.0},
+    }
+    for name, of_method in printed.items():
+        for key, value in {**shared, "least_selected": 0.6, **of_method}.items():
+            assert methods[name][key] == value
+        assert methods[name]["value_learning_rate"] == pytest.approx(100 * methods[name]["policy_learning_rate"])
