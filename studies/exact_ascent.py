@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import platform
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import matplotlib
 
 matplotlib.use("Agg")
@@ -127,6 +129,7 @@ def direction(ascent: Ascent) -> Callable[[float, NDArray[np.float64]], NDArray[
     mdp, lam, gamma = ascent.maze.mdp, ascent.lam, ascent.gamma
     shape = (mdp.n_states, mdp.n_actions)
 
+    @jax.jit
     def mean_gini(values: Any, probabilities: Any) -> Any:
         return exact.mean(values, probabilities) - lam * exact.gini_deviation(values, probabilities)
 
@@ -263,8 +266,9 @@ def variations(quick: bool) -> list[tuple[str, Ascent, dict[str, Any]]]:
         return [("gamma = 1", gini[20.0, True], {"gamma": 1.0})]
     chosen: list[tuple[str, Ascent, dict[str, Any]]] = []
     for ascent in (gini[20.0, True], gini[40.0, True], variance):
-        chosen.append(("plain steps of 0.005", ascent, {"step": 0.005}))
         chosen.append(("tolerance 1e-6", ascent, {"tolerance": 1e-6}))
+        chosen.append(("plain steps of 0.005", ascent, {"step": 0.005}))
+    chosen.append(("plain steps of 0.001", gini[40.0, True], {"step": 0.001}))
     chosen += [("grid of 801", gini[g, True], {"grid": 801}) for g in (20.0, 40.0)]
     for lam in (1.2, 1.4, 1.6):
         chosen += [("gamma = 1", replace(ascent, lam=lam), {"gamma": 1.0}) for ascent in gini.values()]
@@ -312,6 +316,11 @@ def reading(setting: Ascent) -> str:
 # ----------------------------------------------------------------------------------------------- the report
 
 
+def shown(lam: float) -> str:
+    """A lambda that was searched for, as accurate as it was found."""
+    return f"{lam:.2f}" if lam > 0.1 else f"{lam:.4f}"
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown, numbers to the right."""
     lines = [head, ["---:"] * len(head), *rows]
@@ -336,8 +345,8 @@ def window_table(sweeps: dict[Ascent, dict[float, Found]]) -> str:
     head = ["penalty", "bump on red", "goal reward", "safe from", "safe to", "first step", "mixture"]
     rows = []
     for s, found in sweeps.items():
-        edges = [f"{edge:.3g}" for edge in window(found) or ()] or ["none", "none"]
-        limits = [f"{first_step_limit(s):.3g}", f"{mixture_limit(s.maze, s.penalty, s.gamma):.3g}"]
+        edges = [shown(edge) for edge in window(found) or ()] or ["none", "none"]
+        limits = [shown(first_step_limit(s)), shown(mixture_limit(s.maze, s.penalty, s.gamma))]
         rows.append([SYMBOL[s.penalty], reading(s), f"{s.goal_reward:g}", *edges, *limits])
     return table(head, rows)
 
@@ -381,10 +390,11 @@ def draw(sweeps: dict[Ascent, dict[float, Found]], path: Path) -> None:
         ax.set_ylabel(title if column == 0 else "")
         ax.grid(alpha=0.3)
     for ax, penalty in zip(axes[0], SYMBOL, strict=True):
-        ax.set_title(f"ascent on E - lambda {SYMBOL[penalty]} ({penalty.replace('_', ' ')})")
+        name = penalty.replace("_", " ").replace("gini", "Gini")
+        ax.set_title(f"ascent on E - lambda {SYMBOL[penalty]} ({name})")
+        ax.legend(fontsize=8, loc="lower left")
     for ax in axes[1]:
         ax.set_xlabel("lambda")
-        ax.legend(fontsize=8, loc="lower left")
     figure.savefig(path, dpi=130)
     plt.close(figure)
 
@@ -397,7 +407,7 @@ def common(sweeps: dict[Ascent, dict[float, Found]], penalty: str, readings: Seq
         if s.penalty == penalty and s.draw_on_bump in readings and s.goal_reward < 80
     ]
     low, high = max(e[0] if e else np.inf for e in edges), min(e[1] if e else -np.inf for e in edges)
-    return f"{low:.3g} to {high:.3g}" if low <= high else "none"
+    return f"{shown(low)} to {shown(high)}" if low <= high else "none"
 
 
 def meaning(result: Study) -> str:
@@ -409,9 +419,13 @@ def meaning(result: Study) -> str:
         for name, a, new, _ in result.checks
         if name.startswith("20 times") and a.penalty == "gini_deviation" and a.lam == 1.2
     }
-    edges = {(s.penalty, s.goal_reward, s.draw_on_bump): window(f) or (np.nan, np.nan) for s, f in sweeps.items()}
-    gini20, gini40, gini80 = (edges["gini_deviation", g, True] for g in (20.0, 40.0, 80.0))
-    var20, var40, var80 = (edges["variance", g, True] for g in (20.0, 40.0, 80.0))
+    windows = {
+        f"{SYMBOL[s.penalty]}{s.goal_reward:g}": " to ".join(map(shown, window(f) or ()))
+        for s, f in sweeps.items()
+        if s.draw_on_bump
+    }
+    coarse = next(new for name, a, new, _ in result.checks if name.endswith("0.005") and a.goal_reward == 40)
+    variance_end = max(max(window(f) or (0.0,)) for s, f in sweeps.items() if s.penalty == "variance")
     p = rates(maze_with(20.0, True), np.full((36, 4), 0.25))[0]
     return MEANING.format(
         printed=table(
@@ -430,14 +444,10 @@ def meaning(result: Study) -> str:
         mixture=[mixture_limit(maze_with(g, True), "gini_deviation", 0.999) for g in (20.0, 40.0)],
         p=p,
         turn=1 / (1 - 2 * p),
-        gini20=gini20,
-        gini40=gini40,
-        gini80=gini80,
-        var20=var20,
-        var40=var40,
-        var80=var80,
+        **windows,
+        coarse=coarse.red_visit_rate,
         variance=common(sweeps, "variance", (True,)),
-        below=0.6 / var20[1],
+        below=0.6 / variance_end,
     )
 
 
@@ -465,23 +475,21 @@ reaching it or not. Raising p changes E by d, D by about (1 - 2p) d and V by abo
 p = {p:.3f}, so that for lambda above about 1 / (1 - 2p) = {turn:.2f} not reaching the goal at all is the way up, and
 as p falls this becomes only more so.
 
-**The variance has such a window too**: {var20[0]:.3g} to {var20[1]:.3g} at goal 20, {var40[0]:.3g} to {var40[1]:.3g} at
-goal 40, {variance} at both. From end to end that is no smaller a factor than for D. But the window lies where the unit
-of reward puts it: the argument above gives an upper end of about 1 / ((1 - 2p) d), which falls as the goal reward
-rises, down to {var80[1]:.3g} at goal 80, where the window ({var80[0]:.3g} to {var80[1]:.3g}) has all but left that of
-goal 20. Multiply all rewards by c, and lambda for V has to be divided by c; lambda for D stays. MVO's printed grid (0.6
-to 1.2) starts {below:.0f} times above the window: there the exact ascent turns away from the goal as well, so that
-sampling noise is not what makes it fail.
+**The variance has such a window too**: {V20} at goal 20, {V40} at goal 40, so {variance} at both. The ratio of its ends
+is no smaller than for D. But the window lies where the unit of reward puts it: the argument above gives an upper end of
+about 1 / ((1 - 2p) d), which falls as the goal reward rises. At goal 80 the window is {V80}; lambda = 0.02 leads to the
+safe way at goal 20 and away from the goal at 40. Multiply all rewards by c, and lambda for V has to be divided by c;
+lambda for D stays. MVO's printed grid (0.6 to 1.2) starts {below:.0f} times above the window: there the exact ascent
+turns away from the goal as well, so that sampling noise is not what makes it fail.
 
-**Neither penalty is free of tuning.** For D, too, the window depends on the goal reward: {gini20[0]:.3g} to
-{gini20[1]:.3g}, {gini40[0]:.3g} to {gini40[1]:.3g} and {gini80[0]:.3g} to {gini80[1]:.3g} at 20, 40 and 80. Its upper
-end stays, its lower end rises.
+**Neither penalty is free of tuning.** For D, too, the window depends on the goal reward: {D20}, {D40} and {D80} at 20, 40
+and 80 (a bump draws). Its upper end stays near 1.6, its lower end rises.
 
 **What this does not show.** Agents that sample differ: noise, the bias of the paper's estimator of grad D, sample reuse
-and its early stops, rewards to go without gamma^t. Near the edge of a window they may go either way. And the safe way
-is not yet the white path: its 11 moves exactly are {short_white:.0%} of the episodes at goal 20 and lambda 1.2 after
-100,000 episodes, and {long_white:.0%} after 20 times as many.
-"""
+and its early stops, rewards to go without gamma^t. Near the edge of a window they may go either way, and 1.2 is near an
+edge: at goal 40, plain steps of 0.005 are coarse enough to leave the ascent undecided (red-visit rate {coarse:.2f}; see
+the last table). And the safe way is not yet the white path: its 11 moves exactly are {short_white:.0%} of the episodes
+at goal 20 and lambda 1.2 after 100,000 episodes, and {long_white:.0%} after 20 times as many."""
 
 INTRODUCTION = """\
 # Exact ascent in the Guarded Maze
@@ -502,7 +510,22 @@ or -1.
 Way: **away** if less than half of the episodes reach the goal; else **red** or **safe**, as more or less than half of
 them enter the red cell.
 
-![Goal rate and red-visit rate against lambda](exact_ascent.png)
+![Goal rate and red-visit rate against lambda](exact_ascent.png)"""
+
+WINDOWS = """\
+## Windows
+
+The lambdas that lead the safe way, each edge found to 1 % by bisection. Beside them two numbers that need no ascent and
+are guides, not edges: the lambda above which the very first step lowers the goal rate, and the one above which the
+short path is no local optimum among mixtures with the white path.
+
+"""
+
+CHECKS = """\
+## Does the way of computing matter?
+
+The same ascents with one thing changed, beside the unchanged ones. It matters only close to the edge of a window.
+
 """
 
 
@@ -511,26 +534,19 @@ def report(result: Study, quick: bool) -> str:
     libraries = {name: version(name) for name in ("steadyrl", "jax", "numpy", "scipy")}
     command = "python studies/exact_ascent.py" + (" --quick" if quick else "")
     date, python = datetime.now(UTC).strftime("%Y-%m-%d"), platform.python_version()
-    parts = [
-        INTRODUCTION.format(command=command, date=date, python=python, minutes=result.minutes, **libraries),
-    ]
+    parts = [INTRODUCTION.format(command=command, date=date, python=python, minutes=result.minutes, **libraries)]
     if not quick:
-        parts.append(meaning(result))
-        parts.append(
-            "## Windows\n\nThe lambdas that lead the safe way, each edge found to 1 % by bisection. Beside them: "
-            "the lambda above which the very first\nstep lowers the goal rate, and the one above which the short "
-            "path is no local optimum among mixtures with the white path.\n\n" + window_table(result.sweeps) + "\n"
-        )
+        parts += [meaning(result), WINDOWS + window_table(result.sweeps)]
     for setting, found in result.sweeps.items():
         if setting.goal_reward < 80:
-            penalty = f"E - lambda {SYMBOL[setting.penalty]}"
-            title = f"## {penalty}, goal reward {setting.goal_reward:g}, bump {reading(setting)}"
-            parts.append(f"{title}\n\n{sweep_table(setting, found)}\n")
-    parts.append(
-        "## Does the way of computing matter?\n\n"
-        "The same ascents with one thing changed, beside the unchanged ones.\n\n" + check_table(result.checks) + "\n"
-    )
-    return "\n".join(parts)
+            title = (
+                f"## E - lambda {SYMBOL[setting.penalty]}, goal reward {setting.goal_reward:g}, bump {reading(setting)}"
+            )
+            parts.append(f"{title}\n\n{sweep_table(setting, found)}")
+    parts.append(CHECKS + check_table(result.checks))
+    paragraphs = "\n\n".join(parts).split("\n\n")
+    filled = [p if p[0] in "|#! " else textwrap.fill(p, 120, break_on_hyphens=False) for p in paragraphs]
+    return "\n\n".join(filled) + "\n"
 
 
 @dataclass

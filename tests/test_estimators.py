@@ -7,6 +7,7 @@ would fail one of them for about 1 seed in 40; the seeds here are fixed.
 """
 
 from functools import cache, cached_property, partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +26,7 @@ from steadyrl.rollout import Tables, play, sample_episodes
 
 UP, DOWN, LEFT, RIGHT = range(4)
 CELLS = {UP: -6, DOWN: 6, LEFT: -1, RIGHT: 1}
+POLICY_SEED, OLDER_SEED = 1, 2
 GRID = 20_000
 """More values than the sums of rewards here can have, so that none is rounded and the truth is exact."""
 LIMIT = 4
@@ -41,9 +43,7 @@ class Case:
 
     @cached_property
     def distribution(self):
-        distribution = exact.return_distribution(self.mdp, self.policy, self.gamma, GRID)
-        assert distribution.error == 0, "the truth must not come from a grid"
-        return distribution
+        return exact.return_distribution(self.mdp, self.policy, self.gamma, GRID)
 
     @cached_property
     def older_logits(self):
@@ -54,26 +54,34 @@ class Case:
     @cached_property
     def batch(self):
         """All episodes as one batch, pair by pair."""
-        return self._play(self.logits, seed=1)
+        return self._play(self.logits, POLICY_SEED)
 
     @cached_property
     def older_batch(self):
-        return self._play(self.older_logits, seed=2)
+        return self._play(self.older_logits, OLDER_SEED)
+
+    @cached_property
+    def visits(self):
+        return _rows(self.batch.visits)
+
+    @cached_property
+    def older_visits(self):
+        return _rows(self.older_batch.visits)
 
     @cached_property
     def rho(self):
         """How much likelier each episode of the older policy is under the policy."""
         shift = log_softmax(self.logits, axis=-1) - log_softmax(self.older_logits, axis=-1)
-        return np.exp(_rows(self.older_batch.visits) @ shift.ravel())
+        return np.exp(self.older_visits @ shift.ravel())
 
-    def scores(self, on, batch=None):
-        """[episodes, directions]: sum_t grad log pi(a_t|s_t), projected; of the policy's own batch if not another."""
+    def scores(self, visits, on):
+        """[episodes, directions]: sum_t grad log pi(a_t|s_t), projected, from how often each pair occurred."""
         tables = on.reshape(-1, *self.policy.shape)
         centred = tables - (self.policy * tables).sum(axis=-1, keepdims=True)
-        return _rows((batch or self.batch).visits) @ _rows(centred).T
+        return visits @ _rows(centred).T
 
     def _play(self, logits, seed):
-        keys = jax.random.split(jax.random.key(seed), self.episodes)
+        keys = jax.vmap(partial(jax.random.fold_in, jax.random.key(seed)))(jnp.arange(self.episodes))
         policy = jnp.asarray(softmax(logits, axis=-1), jnp.float32)
         return _play(Tables.of(self.mdp), policy, keys, self.mdp.horizon, self.gamma)
 
@@ -103,8 +111,13 @@ def case(name):
         initial=rng.dirichlet(np.ones(3)),
         horizon=4,
     )
-    gamma = {"random": 0.9, "undiscounted": 1.0}[name]
+    gamma = {"random": 1.0, "discounted": 0.9}[name]
     return Case(mdp, gamma, rng.normal(size=(3, 3)), episodes=120_000)
+
+
+@pytest.fixture
+def of(request):
+    return case(request.param)
 
 
 def towards_the_goal():
@@ -146,6 +159,15 @@ def in_batches(x, n):
     return np.asarray(x, np.float64).reshape(-1, n)
 
 
+@pytest.mark.parametrize("of", ["maze", "random", "discounted"], indirect=True)
+def test_the_truth_is_exact_and_the_episodes_are_its_own(of):
+    assert of.distribution.error == 0
+    powers = np.array([1, 2])
+    moments = np.asarray(of.batch.returns, np.float64)[:, None] ** powers
+    truth = of.distribution.probabilities @ of.distribution.values[:, None] ** powers
+    assert np.all(np.abs(moments.mean(axis=0) - truth) < LIMIT * standard_errors(moments))
+
+
 # Weights that need the returns alone.
 
 FORMS = {
@@ -157,46 +179,48 @@ FORMS = {
 
 @pytest.mark.parametrize("n", [3, 4, 10, 50])
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", ["maze", "random"])
-def test_weights_are_unbiased(name, form, n):
+@pytest.mark.parametrize("of", ["maze", "random"], indirect=True)
+def test_weights_are_unbiased(of, form, n):
     weights, divisor, objective = FORMS[form]
-    truth = -case(name).gradient(objective)
+    truth = -of.gradient(objective)
     on = directions(truth)
-    w = weights(in_batches(case(name).batch.returns, n)) / divisor(n)
-    assert_unbiased(estimates_of(w, case(name).scores(on)), truth, on)
+    w = weights(in_batches(of.batch.returns, n)) / divisor(n)
+    assert_unbiased(estimates_of(w, of.scores(of.visits, on)), truth, on)
 
 
 @pytest.mark.parametrize("n", [3, 10, 50])
 @pytest.mark.parametrize("form", ["gini", "double sampling"])
-@pytest.mark.parametrize("name", ["maze", "random"])
-def test_weights_are_unbiased_for_episodes_of_an_older_policy(name, form, n):
+@pytest.mark.parametrize("of", ["maze", "random"], indirect=True)
+def test_weights_are_unbiased_for_episodes_of_an_older_policy(of, form, n):
     weights, divisor, objective = FORMS[form]
-    truth = -case(name).gradient(objective)
+    truth = -of.gradient(objective)
     on = directions(truth)
-    rho = in_batches(case(name).rho, n)
-    w = rho * weights(in_batches(case(name).older_batch.returns, n), ratios=rho) / divisor(n)
-    assert_unbiased(estimates_of(w, case(name).scores(on, case(name).older_batch)), truth, on)
+    rho = in_batches(of.rho, n)
+    w = rho * weights(in_batches(of.older_batch.returns, n), ratios=rho) / divisor(n)
+    assert_unbiased(estimates_of(w, of.scores(of.older_visits, on)), truth, on)
 
 
 @pytest.mark.parametrize("form", ["gini", "double sampling"])
 def test_one_ratio_of_a_pair_is_not_enough(form):
     # Weighting trajectory i by rho_i alone leaves its partner with the older policy.
     weights, divisor, objective = FORMS[form]
-    truth = -case("random").gradient(objective)
+    of, n = case("random"), 10
+    truth = -of.gradient(objective)
     on = directions(truth)
-    w = in_batches(case("random").rho, 10) * weights(in_batches(case("random").older_batch.returns, 10)) / divisor(10)
-    estimates = estimates_of(w, case("random").scores(on, case("random").older_batch))
+    w = in_batches(of.rho, n) * weights(in_batches(of.older_batch.returns, n)) / divisor(n)
+    estimates = estimates_of(w, of.scores(of.older_visits, on))
     z = (estimates.mean(axis=0) - on @ truth.ravel()) / standard_errors(estimates)
     assert np.max(np.abs(z)) > LIMIT, "the test above could not tell"
 
 
 def test_double_sampling_of_sorted_returns_is_biased():
     # Sorted, the half that estimates the mean is the lower half, and is not independent of the other.
-    truth = -case("random").gradient("variance")
+    of, n = case("random"), 10
+    truth = -of.gradient("variance")
     on = directions(truth)
-    R, scores = in_batches(case("random").batch.returns, 10), case("random").scores(on).reshape(-1, 10, len(on))
+    R, scores = in_batches(of.batch.returns, n), of.scores(of.visits, on).reshape(-1, n, len(on))
     order = np.argsort(R, axis=-1)
-    w = risk.double_sampling_weights(np.take_along_axis(R, order, axis=-1)) / 10
+    w = risk.double_sampling_weights(np.take_along_axis(R, order, axis=-1)) / n
     estimates = estimates_of(w, np.take_along_axis(scores, order[..., None], axis=1))
     z = (estimates.mean(axis=0) - on @ truth.ravel()) / standard_errors(estimates)
     assert abs(z[0]) > 2 * LIMIT
@@ -215,15 +239,15 @@ def lead_of_the_best(n):
     return lead
 
 
-@pytest.mark.parametrize(("name", "n"), [("maze", 10), ("random", 5), ("random", 20)])
-def test_the_papers_weights_are_biased_as_derived(name, n):
+@pytest.mark.parametrize(("of", "n"), [("maze", 10), ("random", 5), ("random", 20)], indirect=["of"])
+def test_the_papers_weights_are_biased_as_derived(of, n):
     # eta_i = B - (1/n) sum_j |R_i - R_j|. The sum gives -(n - 1) grad D; B = max R - mean R, which is no baseline since
     # it depends on trajectory i, gives E[B sum_i score_i] = grad E[B].
-    bias = case(name).gradient(lead_of_the_best(n)) / (n - 1)
-    minus_grad_D = -case(name).gradient("gini_deviation")
+    bias = of.gradient(lead_of_the_best(n)) / (n - 1)
+    minus_grad_D = -of.gradient("gini_deviation")
     on = directions(bias)
-    w = risk.gini_weights(in_batches(case(name).batch.returns, n)) / (n - 1)
-    estimates = estimates_of(w, case(name).scores(on))
+    w = risk.gini_weights(in_batches(of.batch.returns, n)) / (n - 1)
+    estimates = estimates_of(w, of.scores(of.visits, on))
     assert_unbiased(estimates, minus_grad_D + bias, on, precision=np.inf)
     # The bias is there, and has this sign and size.
     seen = estimates[:, 0].mean() - on[0] @ minus_grad_D.ravel()
@@ -237,38 +261,41 @@ def test_the_papers_weights_are_biased_as_derived(name, n):
 def weights_of(measure, state, R):
     """[batches, n]: the weights of each batch of `R`, all from the same state."""
 
-    def each(R):
-        return measure.weights(Sample(R, jnp.ones_like(R), jnp.ones_like(R, bool)), state)[0]
+    each = jax.jit(jax.vmap(lambda R: measure.weights(fresh_sample(R), state)[0]))
+    return np.asarray(each(jnp.asarray(R, jnp.float32)), np.float64)
 
-    return np.asarray(jax.jit(jax.vmap(each))(jnp.asarray(R, jnp.float32)), np.float64)
+
+def fresh_sample(R):
+    """Returns of the policy itself, all selected."""
+    return Sample(R, jnp.ones_like(R), jnp.ones_like(R, bool))
 
 
 @pytest.mark.parametrize("n", [1, 10])
-@pytest.mark.parametrize("name", ["maze", "random"])
-def test_tamar_at_the_true_moments(name, n):
+@pytest.mark.parametrize("of", ["maze", "random"], indirect=True)
+def test_tamar_at_the_true_moments(of, n):
     # The penalty is (V - b)+^2, and its gradient 2 (V - b)+ grad V.
-    J, V = case(name).distribution.mean, case(name).distribution.variance
+    J, V = of.distribution.mean, of.distribution.variance
     measure = risk.tamar(threshold=0.4 * V, learning_rate=0.1, mean=J, spread=V)
-    truth = -2 * 0.6 * V * case(name).gradient("variance")
+    truth = -2 * 0.6 * V * of.gradient("variance")
     on = directions(truth)
-    w = weights_of(measure, measure.initial_state, in_batches(case(name).batch.returns, n))
-    assert_unbiased(estimates_of(w, case(name).scores(on)), truth, on)
+    w = weights_of(measure, measure.initial_state, in_batches(of.batch.returns, n))
+    assert_unbiased(estimates_of(w, of.scores(of.visits, on)), truth, on)
 
 
 @pytest.mark.parametrize("with_mean", [True, False])
 @pytest.mark.parametrize("n", [1, 10])
-@pytest.mark.parametrize("name", ["maze", "random"])
-def test_mvp_at_its_best_dual(name, n, with_mean):
+@pytest.mark.parametrize("of", ["maze", "random"], indirect=True)
+def test_mvp_at_its_best_dual(of, n, with_mean):
     # 2 y grad E - grad E[R^2]; learning_rate = 0 keeps y where it is.
-    risk_aversion, mean = 0.03, case(name).distribution.mean
+    risk_aversion, mean = 0.03, of.distribution.mean
     y = mean + 1 / (2 * risk_aversion) if with_mean else mean
     measure = risk.mvp(risk_aversion, learning_rate=0.0, dual=y, with_mean=with_mean)
-    truth = -case(name).gradient("variance")
+    truth = -of.gradient("variance")
     if with_mean:
-        truth = (case(name).gradient("mean") + risk_aversion * truth) / risk_aversion
+        truth = (of.gradient("mean") + risk_aversion * truth) / risk_aversion
     on = directions(truth)
-    w = weights_of(measure, measure.initial_state, in_batches(case(name).batch.returns, n))
-    assert_unbiased(estimates_of(w, case(name).scores(on)), truth, on)
+    w = weights_of(measure, measure.initial_state, in_batches(of.batch.returns, n))
+    assert_unbiased(estimates_of(w, of.scores(of.visits, on)), truth, on)
 
 
 # Whatever is registered: the truth is the slope of the measure's own value.
@@ -299,7 +326,7 @@ def test_every_registered_measure(measure):
     truth = -slope_of_value(MEASURES[measure].value, case("random"))
     on = directions(truth)
     w = weights_of(MEASURES[measure], MEASURES[measure].initial_state, in_batches(case("random").batch.returns, 30))
-    assert_unbiased(estimates_of(w, case("random").scores(on)), truth, on)
+    assert_unbiased(estimates_of(w, case("random").scores(case("random").visits, on)), truth, on)
 
 
 # Whole updates.
@@ -322,7 +349,7 @@ def ascents(algorithm, of, V, n):
     batches = jax.tree.map(lambda x: x.reshape(-1, n, *x.shape[1:]), of.batch)
 
     def ascend(batch):
-        return algorithm.ascend(learner, batch, jnp.ones(n), jnp.ones(n, bool)).theta - learner.theta
+        return algorithm.ascend(learner, batch, fresh_sample(batch.returns)).theta - learner.theta
 
     return _rows(jax.jit(jax.vmap(ascend))(batches))
 
@@ -335,63 +362,66 @@ UPDATES = {
 
 
 @pytest.mark.parametrize(
-    ("name", "update"), [*(("maze", u) for u in UPDATES), ("undiscounted", "mean"), ("undiscounted", "mean and gini")]
+    ("of", "update"),
+    [*(("maze", update) for update in UPDATES), ("random", "mean and gini")],
+    indirect=["of"],
 )
-def test_an_update_ascends_the_objective(name, update):
+def test_an_update_ascends_the_objective(of, update):
     measure, risk_aversion, penalty = UPDATES[update]
-    truth = case(name).gradient("mean")
+    truth = of.gradient("mean")
     if penalty:
-        truth = truth - risk_aversion * case(name).gradient(penalty)
+        truth = truth - risk_aversion * of.gradient(penalty)
     on = directions(truth)
-    algorithm = vpg(case(name), MEASURES[measure] if measure else None, risk_aversion)
-    updates = ascents(algorithm, case(name), np.zeros(len(case(name).logits)), n=10)
+    algorithm = vpg(of, MEASURES[measure] if measure else None, risk_aversion)
+    updates = ascents(algorithm, of, np.zeros(len(of.logits)), n=10)
     assert_unbiased(updates @ on.T, truth, on)
 
 
-@pytest.mark.parametrize("name", ["maze", "undiscounted"])
-def test_a_baseline_that_learns_keeps_the_mean_part_unbiased(name):
+@pytest.mark.parametrize("of", ["maze", "random"], indirect=True)
+def test_a_baseline_that_learns_keeps_the_mean_part_unbiased(of):
     # A wrong baseline, moving with every trajectory of the batch: each meets it as the ones before have left it.
-    truth = case(name).gradient("mean")
+    truth = of.gradient("mean")
     on = directions(truth)
-    V = np.random.default_rng(4).normal(2, 3, size=len(case(name).logits))
-    algorithm = vpg(case(name), value_learning_rate=0.2)
-    assert not np.allclose(moved_value(algorithm, case(name), V), V, atol=0.1)
-    assert_unbiased(ascents(algorithm, case(name), V, n=10) @ on.T, truth, on)
+    V = np.random.default_rng(4).normal(2, 3, size=len(of.logits))
+    algorithm = vpg(of, value_learning_rate=0.2)
+    assert not np.allclose(moved_value(algorithm, of, V), V, atol=0.1)
+    assert_unbiased(ascents(algorithm, of, V, n=10) @ on.T, truth, on)
 
 
 def moved_value(algorithm, of, V):
     batch = jax.tree.map(lambda x: x[:10], of.batch)
-    return algorithm.ascend(learner_at(algorithm, of, V), batch, jnp.ones(10), jnp.ones(10, bool)).phi
+    return algorithm.ascend(learner_at(algorithm, of, V), batch, fresh_sample(batch.returns)).phi
 
 
-class MazeFace:
-    """The maze as `sample_episodes` wants it."""
+class Face(NamedTuple):
+    """A process as `sample_episodes` wants it."""
 
-    mdp = Maze().mdp
+    mdp: FiniteMDP
 
     def facts(self, visits, ended):
         return {}
 
 
 def test_both_forms_of_a_batch_give_the_same_update():
-    of, n, key = case("maze"), 12, jax.random.key(9)
-    episodes = sample_episodes(MazeFace(), of.policy, n, key)
-    keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(n))
-    by_pairs = _play(Tables.of(of.mdp), jnp.asarray(of.policy, jnp.float32), keys, of.mdp.horizon, 0.99)
-    by_steps = batch_of_steps(episodes, 0.99)
+    of, n = case("discounted"), 12
+    by_pairs = jax.tree.map(lambda x: x[:n], of.batch)
+    by_steps = batch_of_steps(sample_episodes(Face(of.mdp), of.policy, n, jax.random.key(POLICY_SEED)), of.gamma)
     np.testing.assert_allclose(by_steps.returns, by_pairs.returns, rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(by_steps.lengths, by_pairs.lengths)
 
-    # Steps so long that the second and third update see ratios far from 1, some of them out of range.
-    settings = {"policy_learning_rate": 5e-3, "value_learning_rate": 0.1, "inner_updates": 3, "least_selected": 0.2}
-    algorithm = vpg(of, MEASURES["gini"], risk_aversion=0.5, **settings)
-    learner = learner_at(algorithm, of, np.linspace(-5, 5, 36))
-    (stepwise, updates), (pairwise, as_many) = (
-        jax.jit(algorithm.update)(learner, batch) for batch in (by_steps, by_pairs)
-    )
-    assert updates == as_many == 3
-    np.testing.assert_allclose(stepwise.theta, pairwise.theta, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(stepwise.phi, pairwise.phi, rtol=1e-4, atol=1e-4)
-    sampled = algorithm.policy.log_prob(learner.theta, by_steps.observations, by_steps.actions)
-    _, selected = algorithm.select(stepwise, by_steps, sampled)
-    assert 2 < selected.sum() < n
+    # As if the policy had been updated since: ratios are far from 1, and some of them out of range.
+    algorithm = vpg(of, MEASURES["gini"], risk_aversion=0.5, value_learning_rate=0.1)
+    learner = learner_at(algorithm, of, V=[-1, 0, 2])
+    older = jnp.asarray(of.logits + np.random.default_rng(0).normal(size=of.logits.shape), jnp.float32)
+    after = []
+    for batch in (by_steps, by_pairs):
+        sampled = algorithm.policy.log_prob(older, batch.observations, batch.actions)
+        rho, selected = algorithm.select(learner, batch, sampled)
+        assert 2 < selected.sum() < n
+        after.append((rho, jax.jit(algorithm.ascend)(learner, batch, Sample(batch.returns, rho, selected))))
+    (rho, stepwise), (rho_by_pairs, pairwise) = after
+    np.testing.assert_allclose(rho, rho_by_pairs, rtol=1e-5)
+    np.testing.assert_allclose(stepwise.theta, pairwise.theta, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(stepwise.phi, pairwise.phi, rtol=1e-5, atol=1e-5)
+    assert np.max(np.abs(stepwise.theta - learner.theta)) > 0.1
+    assert np.max(np.abs(stepwise.phi - learner.phi)) > 0.1

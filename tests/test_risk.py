@@ -1,5 +1,7 @@
 """`risk` on numbers worked by hand, on identities, and against slower formulas and SciPy."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,8 +9,9 @@ import pytest
 from scipy.stats import lmoment
 
 from steadyrl import risk
-from steadyrl.agents import MeanRisk, Reinforce
-from steadyrl.risk import MEASURES, RiskMeasure, Sample
+from steadyrl.agents import MeanRisk
+from steadyrl.batch import batch_of_steps
+from steadyrl.risk import MEASURES, Order, RiskMeasure, Sample
 from steadyrl.rollout import finite_face, sample_episodes
 from steadyrl.streams import Stream, key_of
 
@@ -268,6 +271,13 @@ def test_double_sampling_must_not_see_sorted_returns():
 def test_variance_weights_by_hand():
     # Deviations -2, -1 and 3 from the mean 3; s^2 = 14/3.
     np.testing.assert_allclose(risk.variance_weights([1, 2, 6]), [14 / 3 - 4, 14 / 3 - 1, 14 / 3 - 9])
+
+
+@named("name", ["gini_weights", "gini_weights_unbiased"])
+@every_sample
+def test_a_known_order_saves_only_the_sorting(name, returns):
+    R = np.asarray(returns)
+    np.testing.assert_array_equal(WEIGHTS[name](R, order=Order.of(R)), WEIGHTS[name](R))
 
 
 @named("name", BY_RETURN_ALONE)
@@ -538,28 +548,34 @@ EXPECTED_LOSS = RiskMeasure(
 
 def test_a_new_measure_is_one_line_of_registration(monkeypatch):
     monkeypatch.setitem(MEASURES, "expected_loss", EXPECTED_LOSS)
-    maze, n, seed, risk_aversion, step = "steadyrl/GuardedMaze-v0", 10, 3, 0.7, 1e-3
-    same = {"seed": seed, "episodes_per_update": n, "inner_updates": 1, "policy_learning_rate": step}
-    neutral = Reinforce(maze, **same)
-    averse = MeanRisk(maze, measure="expected_loss", risk_aversion=risk_aversion, **same)
-    for agent in (neutral, averse):
-        agent.learn(total_episodes=n, progress_bar=False)
-    added = np.asarray(averse.learner.theta) - np.asarray(neutral.learner.theta)
+    n, risk_aversion, step = 10, 0.7, 1e-3
+    agent = MeanRisk(
+        "steadyrl/GuardedMaze-v0",
+        measure="expected_loss",
+        risk_aversion=risk_aversion,
+        seed=3,
+        episodes_per_update=n,
+        inner_updates=1,
+        policy_learning_rate=step,
+    )
+    start = agent.learner
+    agent.learn(total_episodes=n, progress_bar=False)
 
-    # Both started from the uniform policy and saw the same first batch, so the measure's weights are the difference.
-    face = finite_face(averse.env)
-    batch = sample_episodes(face, np.full((36, 4), 0.25), n, key_of(seed, Stream.EPISODES))
-    R = batch.rewards @ averse.gamma ** np.arange(batch.rewards.shape[1])
+    # What REINFORCE makes of the agent's first episodes, and what the measure's weights add.
+    episodes = sample_episodes(finite_face(agent.env), np.full((36, 4), 0.25), n, key_of(3, Stream.EPISODES))
+    batch = batch_of_steps(episodes, agent.gamma)
+    reinforce = dataclasses.replace(agent.algorithm, measure=None)
+    neutral = reinforce.ascend(start, batch, Sample(batch.returns, jnp.ones(n), jnp.ones(n, bool))).theta
     score = np.zeros((n, 36, 4))
-    np.add.at(score, (np.arange(n)[:, None], batch.observations, batch.actions), batch.mask)
+    np.add.at(score, (np.arange(n)[:, None], episodes.observations, episodes.actions), episodes.mask)
     score -= 0.25 * score.sum(axis=-1, keepdims=True)
-    expected = step * risk_aversion * np.tensordot(-np.maximum(-R, 0) / n, score, axes=1)
-    assert np.max(np.abs(expected)) > 0.01
-    np.testing.assert_allclose(added, expected, rtol=1e-3, atol=1e-5)
+    added = step * risk_aversion * np.tensordot(-np.maximum(-batch.returns, 0) / n, score, axes=1)
+    assert np.max(np.abs(added)) > 0.01
+    np.testing.assert_allclose(agent.learner.theta, neutral + added, rtol=1e-3, atol=1e-5)
 
-    averse.learn(total_episodes=3 * n, progress_bar=False)
-    assert averse.episodes == 4 * n
-    assert np.all(np.isfinite(averse.learner.theta))
+    agent.learn(total_episodes=3 * n, progress_bar=False)
+    assert agent.episodes == 4 * n
+    assert np.all(np.isfinite(agent.learner.theta))
 
 
 def test_an_unknown_measure():

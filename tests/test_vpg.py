@@ -54,7 +54,7 @@ def test_steps_and_pairs_give_the_same_update():
     visits, g = np.zeros((50, 36, 4), np.float32), np.zeros((50, 36, 4), np.float32)
     np.add.at(visits, where, np.asarray(steps.visits)[..., 0])
     np.add.at(g, where, np.asarray(steps.rewards_to_go)[..., 0])
-    pairs = Batch(None, None, jnp.asarray(visits), jnp.asarray(g), steps.returns, steps.lengths)
+    pairs = Batch.of(None, None, jnp.asarray(visits), jnp.asarray(g), steps.returns, steps.lengths)
     by_steps, m_steps = agent.algorithm.update(learner, steps)
     by_pairs, m_pairs = agent.algorithm.update(learner, pairs)
     assert m_steps == m_pairs > 1

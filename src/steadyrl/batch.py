@@ -29,18 +29,53 @@ class Batch(NamedTuple):
     visits: Array
     """[n, L, P]: how often the trajectory took the action there; 0 in the padding."""
     rewards_to_go: Array
-    """[n, L, P]: g, summed over those visits."""
+    """[n, L, P]: g, summed over those visits; without gamma^t in front (deviation 6)."""
     returns: Array
     """[n]: R, the discounted return of the whole trajectory."""
     lengths: Array
     """[n]: T, the number of steps."""
+    state_visits: Array
+    """[n, L]: `visits` summed over the actions. All updates on a batch share these two sums."""
+    state_rewards_to_go: Array
+    """[n, L]: `rewards_to_go` summed over the actions."""
+
+    @classmethod
+    def of(
+        cls,
+        observations: Array | None,
+        actions: Array | None,
+        visits: Array,
+        rewards_to_go: Array,
+        returns: Array,
+        lengths: Array,
+    ) -> Batch:
+        """A batch with its sums."""
+        sums = visits.sum(axis=-1), rewards_to_go.sum(axis=-1)
+        return cls(observations, actions, visits, rewards_to_go, returns, lengths, *sums)
+
+    def total(self, x: Array) -> Array:
+        """[n]: the sum over all visits of a trajectory of x, which is [n, L, P], or [L, P] for the whole table."""
+        # As a product of matrices it is vectorised; a plain sum of floats is not, for its order is fixed.
+        return jnp.tensordot(self.visits, x, axes=2) if x.ndim == 2 else (self.visits * x).sum(axis=(1, 2))
+
+    def weights(self, per_reward: Array, per_visit: Array) -> Array:
+        """What each log pi weighs in the sum over trajectories i and steps t of (a_i g_t + c_it) log pi(a_t|s_t).
+
+        `per_reward` is a [n] and `per_visit` c [n, L]. The result is [n, L, P], or for the whole table [L, P], already
+        summed over the trajectories.
+        """
+        by_visit = per_visit[..., None] * self.visits
+        if self.observations is None:
+            by_reward = jnp.tensordot(per_reward, self.rewards_to_go, axes=1)
+            return by_reward + jnp.tensordot(jnp.ones_like(per_reward), by_visit, axes=1)
+        return per_reward[:, None, None] * self.rewards_to_go + by_visit
 
 
 def batch_of_steps(episodes: Episodes, gamma: float) -> Batch:
     """Step by step, from the episodes of any environment."""
     mask = jnp.asarray(episodes.mask, jnp.float32)
     rewards = jnp.asarray(episodes.rewards, jnp.float32)
-    return Batch(
+    return Batch.of(
         observations=jnp.asarray(episodes.observations),
         actions=jnp.asarray(episodes.actions)[:, :, None],
         visits=mask[..., None],
@@ -60,7 +95,7 @@ def batch_of_pairs(tables: Tables, plays: Plays, gamma: float) -> Batch:
     policy, episode = jnp.indices((K, n))
     each = jnp.stack([happened.astype(g.dtype), g * happened], axis=-1)
     sums = jnp.zeros((K, n, S * A, 2), g.dtype).at[policy, episode, pair].add(each)
-    return Batch(
+    return Batch.of(
         observations=None,
         actions=None,
         visits=sums[..., 0].reshape(K, n, S, A),

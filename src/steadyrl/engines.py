@@ -6,6 +6,8 @@ updating. Round k of an agent depends on its settings, its seed and k, and on no
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -52,25 +54,44 @@ class Engine(Protocol):
 
 
 class CompiledEngine:
-    """Collecting and updating inside one compiled program, for an environment with a finite face."""
+    """Collecting and updating inside one compiled program, for an environment with a finite face.
+
+    Seeds are taken in groups of at most `GROUP`, each a call of the same program, and the calls share the cores. The
+    grouping depends on the number of seeds alone, so that the bits do not depend on the number of cores.
+    """
+
+    GROUP = 5
 
     def __init__(self, agents: list[Agent]) -> None:
         assert agents[0].env is not None
         face = finite_face(agents[0].env)
         assert face is not None
         self._round = CompiledRound(agents[0].algorithm, face.facts, face.mdp.horizon)
-        self.tables = Tables.of(face.mdp)
-        self.keys = jnp.stack([key_of(agent.seed, Stream.EPISODES) for agent in agents])
+        self._tables = Tables.of(face.mdp)
+        keys = jnp.stack([key_of(agent.seed, Stream.EPISODES) for agent in agents])
+        self._groups = np.array_split(np.arange(len(agents)), -(-len(agents) // self.GROUP))
+        self._keys = [keys[group] for group in self._groups]
         # Results are fetched about once in 1,000 episodes: often enough to watch, too seldom to cost.
         self.most_rounds = max(1, 1000 // agents[0].settings.episodes_per_update)
 
     def advance(self, learners: Learner, first: int, count: int, timesteps: int) -> tuple[Learner, Rounds]:
         """See `Engine`."""
         most = min(timesteps, np.iinfo(np.int32).max)
-        learners, rounds, done = _compiled_rounds(
-            self._round, self.most_rounds, self.tables, learners, self.keys, first, count, most
+
+        def of_group(group: Any, keys: Array) -> tuple[Learner, Rounds]:
+            chosen = jax.tree.map(lambda x: x[group], learners)
+            moved, rounds, done = _compiled_rounds(
+                self._round, self.most_rounds, self._tables, chosen, keys, first, count, most
+            )
+            return moved, jax.tree.map(lambda x: np.asarray(x)[: int(done)], rounds)
+
+        # Threads suffice: a compiled program runs without Python's lock.
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            moved, rounds = zip(*threads.map(of_group, self._groups, self._keys), strict=True)
+        return (
+            jax.tree.map(lambda *x: jnp.concatenate(x), *moved),
+            jax.tree.map(lambda *x: np.concatenate(x, axis=1), *rounds),
         )
-        return learners, jax.tree.map(lambda x: np.asarray(x)[: int(done)], rounds)
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ class Agent(ABC):
         S, A = _table_size(observation_space, "observation"), _table_size(action_space, "action")
         self._policy = SoftmaxTable(S, A)
         risk_aversion = getattr(settings, "risk_aversion", 0.0)
-        # Without aversion to risk there is no risk part: the program is REINFORCE's, bit for bit.
+        # Without aversion to risk there is no risk part: the program is REINFORCE's, bit for bit (deviation 12).
         measure = self.risk_measure() if risk_aversion else None
         if measure and settings.episodes_per_update < measure.least_episodes:
             raise ValueError(

@@ -25,7 +25,7 @@ class MeanGiniSettings(VPGSettings):
 
 
 class MeanGini(Agent):
-    """Maximises E[G0] - risk_aversion * D[G0], where D is the Gini deviation (Eq. 12, Algorithm 1).
+    """Maximises E[G0] - risk_aversion * D[G0], where D is the Gini deviation (Eq. 9, Algorithm 1).
 
     Algorithm 1, line by line:
 

@@ -15,7 +15,7 @@ from jax import Array
 
 from steadyrl.batch import Batch
 from steadyrl.networks import Policy, Value
-from steadyrl.risk import RiskMeasure, Sample
+from steadyrl.risk import Order, RiskMeasure, Sample
 from steadyrl.settings import Settings, setting
 
 
@@ -78,6 +78,7 @@ class VPG:
     def update(self, learner: Learner, batch: Batch) -> tuple[Learner, Array]:
         """Ascend on one batch at most M times, while enough trajectories stay in range; also how many times."""
         sampled = self.policy.log_prob(learner.theta, batch.observations, batch.actions)
+        order = Order.of(batch.returns)
 
         def go_on(carry: tuple[Array, Array, Learner]) -> Array:
             m, enough, _ = carry
@@ -87,7 +88,7 @@ class VPG:
             m, _, learner = carry
             rho, selected = self.select(learner, batch, sampled)
             enough = selected.sum() >= self.settings.least_selected * selected.size
-            ascended = self.ascend(learner, batch, rho, selected)
+            ascended = self.ascend(learner, batch, Sample(batch.returns, rho, selected, order))
             kept = jax.tree.map(lambda new, old: jnp.where(enough, new, old), ascended, learner)
             return m + enough, enough, kept
 
@@ -95,22 +96,27 @@ class VPG:
         return learner, m
 
     def select(self, learner: Learner, batch: Batch, sampled: Array) -> tuple[Array, Array]:
-        """Rho of each trajectory, and which are in [1 - delta, 1 + delta]."""
+        """The ratio of each trajectory, and which are in [1 - delta, 1 + delta]; 0 for the others."""
         log_pi = self.policy.log_prob(learner.theta, batch.observations, batch.actions)
-        rho = jnp.exp((batch.visits * (log_pi - sampled)).sum(axis=(1, 2)))
-        return rho, jnp.abs(rho - 1) <= self.settings.ratio_range
+        rho = jnp.exp(batch.total(log_pi - sampled))
+        selected = jnp.abs(rho - 1) <= self.settings.ratio_range
+        return jnp.where(selected, rho, 0.0), selected  # An infinite ratio times a weight of 0 would be NaN.
 
-    def ascend(self, learner: Learner, batch: Batch, rho: Array, selected: Array) -> Learner:
+    def ascend(self, learner: Learner, batch: Batch, sample: Sample) -> Learner:
         """One update of policy and value function from the selected trajectories."""
+        rho, selected = sample.ratios, sample.where
         V, phi, phi_optimiser = self.sweep(learner, batch, selected)
-        # Whatever is summed over the steps of a trajectory is sum_t u_t grad log pi(a_t|s_t); these are the u_t.
-        advantage = batch.rewards_to_go - batch.visits * V[..., None]
-        u = _each(rho * selected / selected.sum()) * advantage
+        # The gradient is sum_i sum_t grad log pi(a_t|s_t) (a_i g_t + c_it): first the mean part, a_i (g_t - V(s_t)).
+        a = rho / selected.sum()
+        c = -a[:, None] * V
         risk = learner.risk
         if self.measure is not None:
-            eta, risk = self.measure.weights(Sample(batch.returns, rho, selected), risk)
-            risk_u = _each(rho * eta) * batch.visits
-            u = risk_u if self.measure.contains_mean else u + self.risk_aversion * risk_u
+            eta, risk = self.measure.weights(sample, risk)
+            if self.measure.contains_mean:
+                a, c = jnp.zeros_like(a), (rho * eta)[:, None] * jnp.ones_like(V)
+            else:
+                c = c + self.risk_aversion * (rho * eta)[:, None]
+        u = batch.weights(per_reward=a, per_visit=c)
 
         def objective(theta: Any) -> Array:
             return (u * self.policy.log_prob(theta, batch.observations, batch.actions)).sum()
@@ -123,9 +129,8 @@ class VPG:
         """V [n, L] as each trajectory meets it, and the value function after one step per selected trajectory.
 
         The steps go in the order of collection, not of the sorted returns: sorted, the baseline of a trajectory would
-        depend on its own rank and bias the mean part.
+        depend on its own rank and bias the mean part (deviation 5).
         """
-        visits, g = batch.visits.sum(axis=-1), batch.rewards_to_go.sum(axis=-1)
 
         def step(carry: tuple[Any, Any], trajectory: Any) -> tuple[tuple[Any, Any], Array]:
             phi, optimiser = carry
@@ -142,10 +147,6 @@ class VPG:
             return jax.tree.map(lambda new, old: jnp.where(chosen, new, old), moved, carry), V
 
         start = (learner.phi, learner.phi_optimiser)
-        (phi, optimiser), V = jax.lax.scan(step, start, (batch.observations, visits, g, batch.lengths, selected))
+        each = (batch.observations, batch.state_visits, batch.state_rewards_to_go, batch.lengths, selected)
+        (phi, optimiser), V = jax.lax.scan(step, start, each)
         return V, phi, optimiser
-
-
-def _each(per_trajectory: Array) -> Array:
-    """[n] to [n, 1, 1], to multiply every entry of a trajectory."""
-    return per_trajectory[:, None, None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from steadyrl.risk.measure import RiskMeasure, Sample
+from steadyrl.risk.measure import Order, RiskMeasure, Sample
 from steadyrl.risk.sample import as_mass, as_returns
 
 
@@ -30,23 +30,23 @@ def gini_deviation(returns: Any, unbiased: bool = True) -> Any:
     return pairs / float(n * (n - 1) if unbiased else n * n)
 
 
-def gini_weights(returns: Any, where: Any = None) -> Any:
+def gini_weights(returns: Any, where: Any = None, order: Order | None = None) -> Any:
     """Eta of Eq. 16, in the order of `returns`: -grad D is about sum_i rho_i eta_i score_i / (n - 1).
 
     For ascending returns eta_i = sum_{j>=i} (2j/n - 1)(R_{j+1} - R_j), which is
     (max R - mean R) - (1/n) sum_j |R_i - R_j|. Unselected returns (`where` false) count for nothing and weigh 0;
-    n is the number selected. The largest return weighs 0: no gap lies above it.
+    n is the number selected. The largest return weighs 0: no gap lies above it. `order` saves the sorting.
     """
     xp, R = as_returns(returns)
     mass = as_mass(xp, R, where)
-    gaps, below, inverse = _sorted_gaps(xp, R, mass)
+    gaps, below, rank = _sorted_gaps(xp, R, mass, order)
     n = mass.sum(axis=-1, keepdims=True)
     rate = xp.where(below < n, 2 * below / _at_least_one(xp, n) - 1, 0)
     eta = _tail_sums(xp, rate * gaps)
-    return xp.take_along_axis(eta, inverse, axis=-1) * (mass > 0)
+    return xp.take_along_axis(eta, rank, axis=-1) * (mass > 0)
 
 
-def gini_weights_unbiased(returns: Any, where: Any = None, ratios: Any = None) -> Any:
+def gini_weights_unbiased(returns: Any, where: Any = None, ratios: Any = None, order: Order | None = None) -> Any:
     """Leave-one-out weights: -grad D = E[sum_i rho_i weight_i score_i] / (n - 2), exactly, for n >= 3.
 
     With w_i = sum_j rho_j |R_i - R_j| / (n - 1) and g = mean of rho_i w_i,
@@ -58,24 +58,24 @@ def gini_weights_unbiased(returns: Any, where: Any = None, ratios: Any = None) -
     xp, R = as_returns(returns)
     selected = as_mass(xp, R, where)
     rho = as_mass(xp, R, where, ratios)
-    gaps, below, inverse = _sorted_gaps(xp, R, rho)
+    gaps, below, rank = _sorted_gaps(xp, R, rho, order)
     above = rho.sum(axis=-1, keepdims=True) - below
     distances = _tail_sums(xp, above * gaps) + _head_sums(xp, below * gaps)
     n = selected.sum(axis=-1, keepdims=True)
-    w = xp.take_along_axis(distances, inverse, axis=-1) / _at_least_one(xp, n - 1)
+    w = xp.take_along_axis(distances, rank, axis=-1) / _at_least_one(xp, n - 1)
     total = (rho * w).sum(axis=-1, keepdims=True)
     return -((n - 2) * w - (total - 2 * rho * w)) / _at_least_one(xp, n) * selected
 
 
-def _sorted_gaps(xp: ModuleType, R: Any, mass: Any) -> tuple[Any, Any, Any]:
+def _sorted_gaps(xp: ModuleType, R: Any, mass: Any, order: Order | None) -> tuple[Any, Any, Any]:
     """The gaps between sorted returns, the mass below each gap, and the way back to the input's order.
 
     A return of mass 0 merely splits a gap in two, so the order depends on the returns alone, not on who is selected.
     """
-    order = xp.argsort(R, axis=-1)
-    gaps = xp.diff(xp.take_along_axis(R, order, axis=-1), axis=-1)
-    below = xp.cumsum(xp.take_along_axis(mass, order, axis=-1), axis=-1)[..., :-1]
-    return gaps, below, xp.argsort(order, axis=-1)
+    ascending, rank = order or Order.of(R)
+    gaps = xp.diff(xp.take_along_axis(R, ascending, axis=-1), axis=-1)
+    below = xp.cumsum(xp.take_along_axis(mass, ascending, axis=-1), axis=-1)[..., :-1]
+    return gaps, below, rank
 
 
 def _tail_sums(xp: ModuleType, terms: Any) -> Any:
@@ -94,12 +94,12 @@ def _at_least_one(xp: ModuleType, count: Any) -> Any:
 
 
 def _unbiased(sample: Sample, state: Any) -> tuple[Any, Any]:
-    w = gini_weights_unbiased(sample.returns, sample.where, sample.ratios)
+    w = gini_weights_unbiased(sample.returns, sample.where, sample.ratios, sample.order)
     return w / (sample.count - 2).clip(1), state
 
 
 def _paper(sample: Sample, state: Any) -> tuple[Any, Any]:
-    return gini_weights(sample.returns, sample.where) / (sample.count - 1).clip(1), state
+    return gini_weights(sample.returns, sample.where, sample.order) / (sample.count - 1).clip(1), state
 
 
 GINI = RiskMeasure(value=gini_deviation, weights=_unbiased, least_episodes=3)

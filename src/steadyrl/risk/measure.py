@@ -16,6 +16,21 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
+class Order(NamedTuple):
+    """The sorting of a batch by return. Sorting is slow and all updates on a batch share it."""
+
+    ascending: Any
+    """[n]: which return is the i-th smallest."""
+    rank: Any
+    """[n]: the place of each return among the sorted ones."""
+
+    @classmethod
+    def of(cls, returns: Any) -> Order:
+        """The order along the last axis."""
+        ascending = returns.argsort(axis=-1)
+        return cls(ascending, ascending.argsort(axis=-1))
+
+
 class Sample(NamedTuple):
     """What a measure may know of a batch of n trajectories."""
 
@@ -25,6 +40,8 @@ class Sample(NamedTuple):
     """rho [n]: how much likelier each is under the current policy than under the one that sampled it."""
     where: Any
     """[n] bool: which are selected; the others weigh 0."""
+    order: Order | None = None
+    """The order of the returns, if it is known already."""
 
     @property
     def count(self) -> Any:

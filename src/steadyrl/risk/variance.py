@@ -26,7 +26,8 @@ def double_sampling_weights(returns: Any, where: Any = None, ratios: Any = None)
     """-grad V = E[sum_i rho_i weight_i score_i] / n: one half of the batch estimates E[G0], the other its gradient.
 
     grad V = grad E[R^2] - 2 E[R] grad E[R]. The product of two expectations needs two independent samples: the
-    first half A (by position: never pass sorted returns) gives J_A = mean of rho R, the second half B the gradient.
+    first half A (by position, deviation 10: never pass sorted returns) gives J_A = mean of rho R, the second half B the
+    gradient.
     weight_i = -(R_i^2 - [i in B] (n / n_B) 2 J_A R_i), with all numbers counting the selected.
     """
     xp, R = as_returns(returns)

@@ -34,10 +34,10 @@ class Maze:
     Cells are numbered row * width + column, walls included. A move into a red cell pays a draw from
     `red_rewards`, a move into the goal pays `goal_reward` and ends the episode; either takes the place of the
     -1. Who bumps into a wall or the border stays, and is paid as for a move into the cell they stay in: -1, or on a
-    red cell another draw, unless `draw_on_bump` is false (docs/deviations.md, 1).
+    red cell another draw, unless `draw_on_bump` is false (deviation 1 in docs/deviations.md).
 
     The white path is the shortest way to the goal that enters no red cell. An episode took it if it reached
-    the goal in as many moves without entering red; where several paths are as short, any of them counts.
+    the goal in as many moves without entering red; where several paths are as short, any of them counts (deviation 11).
     """
 
     layout: str = PAPER_LAYOUT
