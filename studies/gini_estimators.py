@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import jax
@@ -39,7 +40,7 @@ from steadyrl.rollout import Tables, play
 Floats = NDArray[np.float64]
 SIZES = (10, 30, 50)
 """n: episodes in a batch."""
-BATCHES = 20_000
+BATCHES = 100_000
 """Batches drawn for each n, in all cases but the maze."""
 MAZE_EPISODES, CHUNK = 450_000, 30_000
 """Episodes played in the maze, and how many at once."""
@@ -58,24 +59,25 @@ ESTIMATORS: dict[str, Callable[[Floats], Floats]] = {
 class Truth(NamedTuple):
     """What can be known without sampling."""
 
-    grad_D: float
-    grad_lead: dict[int, float]
+    gini: float
+    """Grad D."""
+    lead: dict[int, float]
     """n -> d/dtheta E[max of n returns - their mean]."""
 
     def paper_bias(self, n: int) -> float:
         """How far the mean of the paper's estimator is from grad D."""
-        return -self.grad_lead[n] / (n - 1)
+        return -self.lead[n] / (n - 1)
 
 
 def integrated(width: Floats, F: Floats, dF: Floats) -> Truth:
     """From F and dF/dtheta on pieces of the line of the given widths: D = int F (1 - F), lead = int F - F^n."""
     return Truth(
-        grad_D=float(np.sum(width * (1 - 2 * F) * dF)),
-        grad_lead={n: float(np.sum(width * (1 - n * F ** (n - 1)) * dF)) for n in SIZES},
+        gini=float(np.sum(width * (1 - 2 * F) * dF)),
+        lead={n: float(np.sum(width * (1 - n * F ** (n - 1)) * dF)) for n in SIZES},
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """Returns and scores whose grad D is known."""
 
@@ -104,30 +106,32 @@ def gaussian() -> Case:
     )
 
 
-def reach(spread: float, related: bool = True) -> Case:
-    """The goal is reached or not."""
+def reach(noise: float, related: bool = True) -> Case:
+    """The goal is reached or not, and perhaps the score has nothing to do with it."""
     p, gap = 0.2, 60.0
 
     def draw(rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
         reached = rng.random((BATCHES, n)) < p
-        R = gap * reached + spread * rng.normal(size=(BATCHES, n))
+        R = gap * reached + noise * rng.normal(size=(BATCHES, n))
         return R, reached - p if related else rng.normal(size=(BATCHES, n))
 
-    if spread:
+    if noise:
         width = 0.01
-        x = np.arange(-10 * spread, gap + 10 * spread, width) + width / 2
-        not_reached, reached = norm.cdf(x / spread), norm.cdf((x - gap) / spread)
+        x = np.arange(-10 * noise, gap + 10 * noise, width) + width / 2
+        not_reached, reached = norm.cdf(x / noise), norm.cdf((x - gap) / noise)
         pieces = np.full_like(x, width), (1 - p) * not_reached + p * reached, p * (1 - p) * (reached - not_reached)
     else:
         pieces = np.array([gap]), np.array([1 - p]), np.array([-p * (1 - p)])
-    around = f", and each return has normal noise of standard deviation {spread:g}" if spread else ""
-    if related:
-        setting = f"R is 60 with probability p = 0.2, else 0{around}; theta = logit p. The score is 1 - p or -p."
-        name = f"reach or not, spread {spread:g}"
-    else:
-        setting = f"Returns as before (spread {spread:g}), scores drawn from N(0, 1) on their own: grad D = 0."
-        name, pieces = "unrelated score", (pieces[0], pieces[1], 0 * pieces[2])
-    return Case(name, setting, draw, integrated(*pieces))
+    if not related:
+        setting = "Returns as in the case before, scores drawn from N(0, 1) on their own: grad D = 0."
+        return Case("unrelated score", setting, draw, integrated(pieces[0], pieces[1], 0 * pieces[2]))
+    around = f", plus normal noise of standard deviation {noise:g}" if noise else ""
+    return Case(
+        f"reach or not, noise {noise:g}" if noise else "reach or not",
+        f"R is 60 with probability p = 0.2, else 0{around}; theta = logit p. The score is 1 - p or -p.",
+        draw,
+        integrated(*pieces),
+    )
 
 
 def white_or_short() -> Case:
@@ -183,8 +187,8 @@ class MazePool:
 
         leads = {n: exact.gradient(partial(lead, n), self.mdp, self.logits, GAMMA) for n in SIZES}
         return Truth(
-            grad_D=float(np.linalg.norm(self.gradient)),
-            grad_lead={n: float(np.sum(self.direction * of)) for n, of in leads.items()},
+            gini=float(np.linalg.norm(self.gradient)),
+            lead={n: float(np.sum(self.direction * of)) for n, of in leads.items()},
         )
 
     @cached_property
@@ -267,7 +271,7 @@ def study() -> Results:
     with bar() as progress:
         playing = progress.add_task("maze", total=MAZE_EPISODES // CHUNK, unit="chunks", note="exact gradients first")
         pool = MazePool(lambda k: progress.update(playing, advance=k, note="episodes"))
-        cases = [gaussian(), reach(0), reach(5), white_or_short(), reach(5, related=False), pool.case()]
+        cases = [gaussian(), white_or_short(), reach(0), reach(5), reach(5, related=False), pool.case()]
         _ = pool.episodes
         task = progress.add_task("estimates", total=len(cases) * len(SIZES), unit="sizes", note="")
         results: Results = {}
@@ -284,12 +288,12 @@ def study() -> Results:
 
 def expected(case: Case, estimator: str, n: int) -> float:
     """The mean that theory gives an estimator."""
-    return case.truth.grad_D + (case.truth.paper_bias(n) if estimator == "paper" else 0.0)
+    return case.truth.gini + (case.truth.paper_bias(n) if estimator == "paper" else 0.0)
 
 
 def percent(case: Case, n: int) -> str:
     """The paper's bias, relative to grad D."""
-    return f"{case.truth.paper_bias(n) / case.truth.grad_D:+.1%}" if case.truth.grad_D else "none"
+    return f"{case.truth.paper_bias(n) / case.truth.gini:+.1%}" if case.truth.gini else "none"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -305,7 +309,7 @@ def bias_table(results: Results) -> str:
     for case, by_size in results.items():
         for n, measured in by_size.items():
             means = [f"{m.mean:.3f} ± {m.standard_error:.3f}" for m in measured.values()]
-            known = [f"{case.truth.grad_D:.3f}", percent(case, n), f"{expected(case, 'paper', n):.3f}"]
+            known = [f"{case.truth.gini:.3f}", percent(case, n), f"{expected(case, 'paper', n):.3f}"]
             rows.append([case.name, str(n), *known, *means])
     return table(head, rows)
 
@@ -329,7 +333,7 @@ def draw(results: Results, path: Path) -> None:
     labels = {"paper": "paper's eta", "unbiased": "unbiased (leave one out)"}
     figure, axes = plt.subplots(2, 3, figsize=(11, 6.2), layout="constrained")
     for ax, (case, by_size) in zip(axes.flat, results.items(), strict=True):
-        ax.axhline(case.truth.grad_D, color="black", linewidth=1, label="grad D")
+        ax.axhline(case.truth.gini, color="black", linewidth=1, label="grad D")
         for shift, (name, colour) in zip((-0.13, 0.13), colours.items(), strict=True):
             x = np.arange(len(SIZES)) + shift
             mean, spread = (np.array([getattr(by_size[n][name], k) for n in SIZES]) for k in ("mean", "spread"))
@@ -356,50 +360,53 @@ PAGE = """\
 
     python studies/gini_estimators.py
 
-{date}; seed {seed}; steadyrl {steadyrl}, jax {jax}, numpy {numpy}, scipy {scipy}, Python {python}. It took {seconds:.0f}
-seconds on one core.
+{date}; seed {seed}; steadyrl {steadyrl}, jax {jax}, numpy {numpy}, scipy {scipy}, Python {python}.
+It took {seconds:.0f} seconds on one core.
 
 From the returns R_i and the scores of n episodes, the paper's Eq. 16 (`risk.gini_weights`) and the leave-one-out form
 (`risk.gini_weights_unbiased`, the default of `MeanGini`) estimate grad D. Here both see the same batches: {batches:,}
-of each size n, and in the maze {maze_episodes:,} episodes divided into batches. **Spread** is the standard deviation of
-the estimate of one batch; **error** is its root mean squared error, bias included.
+of each size n, and in the maze {maze_episodes:,} episodes divided into batches. **Spread** is the standard deviation
+of one batch's estimate; **error** is its root mean squared error, bias included.
 
 ![Means and spreads](gini_estimators.png)
 
 ## What it means
 
 **The bias is as derived.** Of {comparisons} measured means, {within} lie within 2 standard errors of the mean that
-theory gives them; the farthest is {farthest:.1f} away. The leave-one-out form shows no bias in any case.
+theory gives them (about {normal:.0f} should), and the farthest is {farthest:.1f} away. The leave-one-out form has none.
 
-**The paper's form is off by {gauss[0]}, {gauss[1]} and {gauss[2]}** at n = 10, 30 and 50 for the scale of a Gaussian, and by
-{maze[0]}, {maze[1]} and {maze[2]} in the maze. The bias falls a little faster than 1/n. It is mostly towards zero, but not
-always: with two returns only (reach or not, spread 0) it is {two[0]}, {two[1]} and {two[2]}.
+**The paper's form is off by {gauss}** at n = {sizes} for the scale of a Gaussian, and by
+{maze} in the maze. At n = 10 it gives too little in every case. At 30 and 50 it gives too
+much where the returns are of a few kinds (reach or not: {two}). For once the best kind is almost
+sure to be in a batch, max R is constant and the bias is grad E[R] / (n - 1). An agent that subtracts lambda times the
+estimate from grad E then climbs (1 - lambda / (n - 1)) E - lambda D.
 
-**The paper's form is noisier in all cases but one.** In the maze its spread is {ratio[0]:.1f}, {ratio[1]:.1f} and
-{ratio[2]:.1f} times that of the leave-one-out form, so that it needs {more[0]:.1f}, {more[1]:.1f} and {more[2]:.1f} times as
-many batches for the same precision, bias aside. Its weights are not centred: their average is (max R - mean R) - 2D,
-D of the batch, and multiplies the sum of all scores, which is 0 on average and never in a batch. This is why the
-unrelated score, with nothing to find, shows the difference as well.
+**The paper's form is noisier in all cases but one.** In the maze its spread is {ratio} times
+that of the leave-one-out form, so that it needs {more} times as many batches for the same
+precision, bias aside. The reason is that its weights are not centred. Their average is (max R - mean R) - 2D, with D of
+the batch, and it multiplies the sum of all scores: 0 on average, but not in a batch. So the unrelated score shows the
+same difference, where there is nothing to find.
 
-**The exception is the scale of a Gaussian.** There the paper's spread is {exception[0]:.2f}, {exception[1]:.2f} and
-{exception[2]:.2f} of the other's, and its error is smaller, too: batches with a far-out maximum are those that
-overestimate, and what the paper's form subtracts grows with the maximum. It is shrinkage, bias for less noise. Nothing
-in the maze is like this; in a task whose returns are close to normal it may count.
+**The exception is the scale of a Gaussian.** There the paper's spread is {exception} of the other's, and
+its error is smaller, too. A batch that by chance is widely spread gives too large an estimate, and its scores sum to
+more than 0; the paper's form subtracts (max R - mean R) times that sum. This is shrinkage: less noise, paid for with
+bias. Where returns are close to normal and their scale is what the policy changes, it may be the better choice.
 
 ## Why the paper's form is biased
 
-For ascending returns Eq. 16 is eta_i = B - (1/n) sum_j |R_i - R_j|, with B = max R - mean R, and the estimate of grad D is
--(1/(n-1)) sum_i eta_i score_i. D = E|X1 - X2| / 2, hence grad D = E[|X1 - X2| score(X1)], and the second part of eta
-contributes (1/n) n (n-1) grad D / (n-1) = grad D: exact. The first part would be a baseline if B did not depend on
-trajectory i. But the scores of a batch sum to the score of the batch, so that E[B sum_i score_i] = grad E[B]. Therefore
+For ascending returns Eq. 16 is eta_i = B - (1/n) sum_j |R_i - R_j|, where B = max R - mean R; the estimate of grad D is
+-(1/(n-1)) sum_i eta_i score_i. D = E|X1 - X2| / 2, so grad D = E[|X1 - X2| score(X1)]. The second part of eta therefore
+contributes (1/(n-1)) (1/n) n (n-1) grad D = grad D, exactly. The first part would be a baseline if B did not depend on
+trajectory i. It does, and since the scores of a batch sum to the score of the batch, E[B sum_i score_i] = grad E[B]:
 
     E[estimate] = grad D - grad E[max R - mean R] / (n - 1).
 
-With F the distribution function of R, E[max R - mean R] = int F - F^n dx and D = int F (1 - F) dx; the exact numbers below are
-the derivatives of these integrals. For a Gaussian E[max R - mean R] is s times 1.539, 2.043 and 2.249 at n = 10, 30, 50.
+With F the distribution function of R, E[max R - mean R] is the integral of F - F^n and D that of F (1 - F). The exact
+numbers below are derivatives of these. For a Gaussian E[max R - mean R] is 1.539 s, 2.043 s and 2.249 s at n = 10, 30
+and 50, and D is 0.564 s.
 
-The leave-one-out form gives trajectory i a baseline from the others alone. With w_i = sum_j |R_i - R_j| / (n-1) it is
-(1/(n-2)) sum_i (w_i - mean w) score_i, for n >= 3.
+The leave-one-out form gives each trajectory a baseline made from the others alone. With w_i = sum_j |R_i - R_j| / (n-1)
+it is (1/(n-2)) sum_i (w_i - mean w) score_i, for n >= 3.
 
 ## Cases
 
@@ -407,7 +414,7 @@ The leave-one-out form gives trajectory i a baseline from the others alone. With
 
 ## Bias
 
-Measured means with their standard errors.
+Means over all batches, with their standard errors.
 
 {bias}
 
@@ -417,10 +424,15 @@ Measured means with their standard errors.
 """
 
 
+def listed(numbers: Sequence[str]) -> str:
+    """Three numbers in a sentence."""
+    return f"{', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
 def report(results: Results, seconds: float) -> str:
     """The page."""
     by_name = {case.name: (case, by_size) for case, by_size in results.items()}
-    scale, two, maze = (by_name[name] for name in ("Gaussian, scale", "reach or not, spread 0", "maze, uniform policy"))
+    scale, two, maze = (by_name[name] for name in ("Gaussian, scale", "reach or not", "maze, uniform policy"))
     z = [
         abs(m.mean - expected(case, name, n)) / m.standard_error
         for case, by_size in results.items()
@@ -441,14 +453,16 @@ def report(results: Results, seconds: float) -> str:
         maze_episodes=MAZE_EPISODES,
         comparisons=len(z),
         within=sum(x < 2 for x in z),
+        normal=len(z) * (2 * norm.cdf(2) - 1),
         farthest=max(z),
-        gauss=[percent(scale[0], n) for n in SIZES],
-        two=[percent(two[0], n) for n in SIZES],
-        maze=[percent(maze[0], n) for n in SIZES],
-        ratio=ratios(maze[1]),
-        more=[ratio**2 for ratio in ratios(maze[1])],
-        exception=ratios(scale[1]),
-        cases="\n".join(f"- **{case.name}**: {case.setting}" for case in results),
+        sizes=listed([str(n) for n in SIZES]),
+        gauss=listed([percent(scale[0], n) for n in SIZES]),
+        two=listed([percent(two[0], n) for n in SIZES]),
+        maze=listed([percent(maze[0], n) for n in SIZES]),
+        ratio=listed([f"{ratio:.1f}" for ratio in ratios(maze[1])]),
+        more=listed([f"{ratio**2:.1f}" for ratio in ratios(maze[1])]),
+        exception=listed([f"{ratio:.2f}" for ratio in ratios(scale[1])]),
+        cases="\n".join(fill(f"- **{case.name}**: {case.setting}", 118, subsequent_indent="  ") for case in results),
         bias=bias_table(results),
         spread=spread_table(results),
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import rich.box
@@ -13,11 +14,12 @@ from rich.console import Console
 from rich.table import Table
 
 from steadyrl.agents import AGENTS, Agent
+from steadyrl.checkpoint import write_whole
 from steadyrl.envs.resolve import resolve
 from steadyrl.experiment import Experiment, Method, Variant
 from steadyrl.figures.curves import Curves, draw_learning_curves
 from steadyrl.progress import TrainingProgress, bar
-from steadyrl.runs import Run, config_of, is_finished, read_metrics
+from steadyrl.runs import Run, config_of, is_finished, read_metrics, versions
 from steadyrl.training import learn_together
 
 MEASURES = {
@@ -31,12 +33,16 @@ MEASURES = {
 
 
 def reproduce(experiment: Experiment, out: Path) -> None:
-    """Train what is not there yet, print the table and draw the learning curves into `out`."""
+    """Train what is not there yet, then tell, write and draw what came of it into `out`."""
     train(experiment, out)
     curves = {(v.name, m.name): read_curves(experiment, out, v, m) for v, m in _cells(experiment)}
-    Console().print(_table(experiment, curves))
-    for method in experiment.methods:
-        print(f"{method.title}: settings {method.source}.")
+    rows = [[v.name, m.title, *_told(curves[v.name, m.name])] for v, m in _cells(experiment)]
+    headings = ["", "method", *MEASURES.values()]
+    title = f"{experiment.title}, last tenth of {experiment.episodes:,} episodes, {experiment.seeds} seeds (± se)"
+    Console().print(_table(title, headings, rows))
+    notes = [f"{method.title}: {method.source}." for method in experiment.methods]
+    print("\n".join(notes))
+    write_whole(out / "summary.md", _markdown(title, headings, rows, notes).encode())
     picture = out / "learning_curves.png"
     draw_learning_curves(experiment, curves, picture)
     print(f"Learning curves: {picture}")
@@ -88,29 +94,32 @@ def _cells(experiment: Experiment) -> Iterator[tuple[Variant, Method]]:
     return ((variant, method) for variant in experiment.variants for method in experiment.methods)
 
 
-def _table(experiment: Experiment, curves: dict[tuple[str, str], Curves]) -> Table:
-    table = Table(
-        title=f"{experiment.title}, last tenth of {experiment.episodes:,} episodes, {experiment.seeds} seeds (± se)",
-        title_justify="left",
-        box=rich.box.SIMPLE,
-        padding=(0, 1, 0, 0),
-    )
-    for heading in ("", "method"):
-        table.add_column(heading, no_wrap=True)
-    for heading in MEASURES.values():
-        table.add_column(heading, justify="right", no_wrap=True)
-    for variant, method in _cells(experiment):
-        of_cell = curves[variant.name, method.name]
-        told = [_told(name, of_cell.get(name)) for name in MEASURES]
-        table.add_row(variant.name, method.title, *told)
+def _told(curves: Curves) -> list[str]:
+    """Each of `MEASURES` in the last tenth of training: the mean over seeds and its standard error."""
+    told = []
+    for name in MEASURES:
+        values = curves[name][:, -max(1, curves[name].shape[1] // 10) :].mean(axis=1)
+        error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+        rate = name.endswith("_rate")
+        told.append(f"{100 * values.mean():.0f} ±{100 * error:.0f} %" if rate else f"{values.mean():.1f} ±{error:.1f}")
+    return told
+
+
+def _table(title: str, headings: list[str], rows: list[list[str]]) -> Table:
+    table = Table(title=title, title_justify="left", box=rich.box.SIMPLE, padding=(0, 1, 0, 0))
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in ("", "method") else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
-def _told(name: str, values: Any) -> str:
-    if values is None:
-        return ""
-    last_tenth = values[:, -max(1, values.shape[1] // 10) :].mean(axis=1)
-    error = last_tenth.std(ddof=1) / np.sqrt(len(last_tenth)) if len(last_tenth) > 1 else 0.0
-    if name.endswith("_rate"):
-        return f"{100 * last_tenth.mean():.0f} ±{100 * error:.0f} %"
-    return f"{last_tenth.mean():.1f} ±{error:.1f}"
+def _markdown(title: str, headings: list[str], rows: list[list[str]], notes: list[str]) -> str:
+    """The table with what it takes to make it again."""
+    made = f"{' '.join(['steadyrl', *sys.argv[1:]])}\n{datetime.now(UTC):%Y-%m-%d}; " + ", ".join(
+        f"{name} {version}" for name, version in versions().items()
+    )
+    lines = [headings, ["---"] * len(headings), *rows]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    listed = "\n".join(f"- {note}" for note in notes)
+    return f"{title}\n\n```\n{made}\n```\n\n{table}\n\n{listed}\n"
