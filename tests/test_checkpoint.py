@@ -36,6 +36,18 @@ def test_a_loaded_agent_is_the_saved_one_and_goes_on_bit_for_bit(trained):
     np.testing.assert_array_equal(loaded.learner.phi, agent.learner.phi)
 
 
+def test_the_running_state_of_a_measure_is_part_of_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(steadyrl.risk.MEASURES, "tamar", steadyrl.risk.tamar(threshold=50, learning_rate=0.01))
+    agent = steadyrl.MeanRisk(ENV, measure="tamar", risk_aversion=1e-5, seed=1)
+    agent.learn(total_episodes=100, progress_bar=False)
+    agent.save(tmp_path / "a.steady")
+    loaded = steadyrl.load(tmp_path / "a.steady")
+    assert loaded.learner.risk == agent.learner.risk != (0, 0)
+    for each in (agent, loaded):
+        each.learn(total_episodes=50, progress_bar=False)
+    np.testing.assert_array_equal(loaded.learner.theta, agent.learner.theta)
+
+
 def test_another_environment_may_take_its_place(trained):
     _, path = trained
     assert steadyrl.load(path, env=ENV).env.unwrapped.maze.goal_reward == 20

@@ -72,6 +72,15 @@ def test_nothing_is_updated_when_too_few_trajectories_are_in_range():
     np.testing.assert_array_equal(updated.theta, once.update(learner, batch_of_steps(episodes, 0.999))[0].theta)
 
 
+def test_ratios_out_of_all_bounds_do_no_harm():
+    """A step that makes some trajectories infinitely likelier: they are deselected, and nothing becomes NaN."""
+    agent, learner = an_agent_on_its_way(policy_learning_rate=10.0, value_learning_rate=1e-3, least_selected=0.0)
+    episodes = sample_episodes(Maze(), jax.nn.softmax(learner.theta), 50, jax.random.key(3))
+    updated, count = agent.algorithm.update(learner, batch_of_steps(episodes, 0.999))
+    assert 1 <= count < agent.settings.inner_updates
+    assert np.all(np.isfinite(updated.theta))
+
+
 @pytest.mark.parametrize("kind", [MeanGini, MVO])
 def test_no_aversion_to_risk_is_reinforce_bit_for_bit(kind):
     neutral = Reinforce(ENV, seed=4).learn(total_episodes=500, progress_bar=False)

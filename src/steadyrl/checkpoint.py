@@ -56,7 +56,7 @@ def write(agent: Agent, path: str | os.PathLike[str]) -> None:
         "timesteps": agent.timesteps,
     }
     # safetensors writes non-contiguous arrays wrongly and says nothing.
-    arrays = {name: np.ascontiguousarray(x) for name, x in _named(agent.learner).items()}
+    arrays = {name: np.asarray(x, order="C") for name, x in _named(agent.learner).items()}
     write_whole(Path(path), save(arrays, metadata={"steadyrl": json.dumps(header)}))
 
 

@@ -73,7 +73,9 @@ class Agent(ABC):
         self._policy = SoftmaxTable(S, A)
         risk_aversion = getattr(settings, "risk_aversion", 0.0)
         # Without aversion to risk there is no risk part: the program is REINFORCE's, bit for bit (deviation 12).
-        measure = self.risk_measure() if risk_aversion else None
+        measure = self.risk_measure()
+        if not risk_aversion:
+            measure = None
         if measure and settings.episodes_per_update < measure.least_episodes:
             raise ValueError(
                 f"episodes_per_update={settings.episodes_per_update}: {self.name} compares the returns of a batch with "

@@ -72,13 +72,14 @@ class VPG:
         """A learner that has seen nothing."""
         k_policy, k_value = jax.random.split(key)
         theta, phi = self.policy.init(k_policy), self.value.init(k_value)
-        risk = self.measure.initial_state if self.measure else ()
+        risk = jax.tree.map(jnp.asarray, self.measure.initial_state) if self.measure else ()
         return Learner(theta, self.policy_optimiser.init(theta), phi, self.value_optimiser.init(phi), risk)
 
     def update(self, learner: Learner, batch: Batch) -> tuple[Learner, Array]:
         """Ascend on one batch at most M times, while enough trajectories stay in range; also how many times."""
         sampled = self.policy.log_prob(learner.theta, batch.observations, batch.actions)
         order = Order.of(batch.returns)
+        fewest = self.measure.least_episodes if self.measure else 1
 
         def go_on(carry: tuple[Array, Array, Learner]) -> Array:
             m, enough, _ = carry
@@ -87,7 +88,7 @@ class VPG:
         def once(carry: tuple[Array, Array, Learner]) -> tuple[Array, Array, Learner]:
             m, _, learner = carry
             rho, selected = self.select(learner, batch, sampled)
-            enough = selected.sum() >= self.settings.least_selected * selected.size
+            enough = selected.sum() >= max(self.settings.least_selected * selected.size, fewest)
             ascended = self.ascend(learner, batch, Sample(batch.returns, rho, selected, order))
             kept = jax.tree.map(lambda new, old: jnp.where(enough, new, old), ascended, learner)
             return m + enough, enough, kept

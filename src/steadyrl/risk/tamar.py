@@ -35,7 +35,7 @@ def tamar(threshold: float, learning_rate: float, mean: float = 0.0, spread: flo
         return w, moved
 
     return RiskMeasure(
-        value=lambda returns: jnp.maximum(variance(returns) - threshold, 0) ** 2,
+        value=lambda returns: (variance(returns) - threshold).clip(0) ** 2,
         weights=weights,
         # Plain numbers: a measure is hashed when an agent's program is compiled, and arrays have no hash.
         initial_state=RunningMoments(float(mean), float(spread)),
