@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from steadyrl import exact as exact
     from steadyrl import risk as risk
     from steadyrl.agents import MVO as MVO
+    from steadyrl.agents import MVP as MVP
     from steadyrl.agents import MeanGini as MeanGini
     from steadyrl.agents import MeanRisk as MeanRisk
     from steadyrl.agents import Reinforce as Reinforce
+    from steadyrl.agents import Tamar as Tamar
     from steadyrl.checkpoint import read as load
     from steadyrl.evaluation import evaluate as evaluate
     from steadyrl.risk_report import Estimate as Estimate
@@ -33,9 +35,11 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "MVO": "steadyrl.agents",
+    "MVP": "steadyrl.agents",
     "MeanGini": "steadyrl.agents",
     "MeanRisk": "steadyrl.agents",
     "Reinforce": "steadyrl.agents",
+    "Tamar": "steadyrl.agents",
     "Estimate": "steadyrl.risk_report",
     "RiskReport": "steadyrl.risk_report",
     "evaluate": "steadyrl.evaluation",

@@ -24,7 +24,8 @@ from steadyrl.streams import Stream, key_of
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
-    from steadyrl.agents.vpg import VPG, Learner
+    from steadyrl.agents.algorithm import Algorithm
+    from steadyrl.agents.vpg import Learner
 
 
 class Rounds(NamedTuple):
@@ -71,6 +72,7 @@ class CompiledEngine:
         keys = jnp.stack([key_of(agent.seed, Stream.EPISODES) for agent in agents])
         self._groups = np.array_split(np.arange(len(agents)), -(-len(agents) // self.GROUP))
         self._keys = [keys[group] for group in self._groups]
+        self._compiled = False
         # Results are fetched about once in 1,000 episodes: often enough to watch, too seldom to cost.
         self.most_rounds = max(1, 1000 // agents[0].settings.episodes_per_update)
 
@@ -85,9 +87,10 @@ class CompiledEngine:
             )
             return moved, jax.tree.map(lambda x: np.asarray(x)[: int(done)], rounds)
 
-        # Threads suffice: a compiled program runs without Python's lock.
-        with ThreadPoolExecutor(os.cpu_count()) as threads:
+        # Threads suffice: a compiled program runs without Python's lock. The first time one compiles for all.
+        with ThreadPoolExecutor(os.cpu_count() if self._compiled else 1) as threads:
             moved, rounds = zip(*threads.map(of_group, self._groups, self._keys), strict=True)
+        self._compiled = True
         return (
             jax.tree.map(lambda *x: jnp.concatenate(x), *moved),
             jax.tree.map(lambda *x: np.concatenate(x, axis=1), *rounds),
@@ -98,7 +101,7 @@ class CompiledEngine:
 class CompiledRound:
     """One round of K agents, as a function of arrays; what is fixed when it is compiled is in the fields."""
 
-    algorithm: VPG
+    algorithm: Algorithm
     facts: Facts
     horizon: int
 
@@ -194,7 +197,7 @@ def _padded(episodes: Episodes) -> Episodes:
 
 
 @partial(jax.jit, static_argnames="algorithm")
-def _update(algorithm: VPG, learner: Learner, episodes: Episodes) -> tuple[Learner, Array]:
+def _update(algorithm: Algorithm, learner: Learner, episodes: Episodes) -> tuple[Learner, Array]:
     return algorithm.update(learner, batch_of_steps(episodes, algorithm.settings.gamma))
 
 

@@ -35,8 +35,11 @@ def bar() -> Progress:
 class TrainingProgress:
     """A listener of `learn_together`: how far it is, the time left, and how the agents are doing on average."""
 
-    def __init__(self, description: str, unit: str, total: int, on: Progress | None = None) -> None:
-        self.unit = unit
+    def __init__(
+        self, description: str, unit: str, total: int, agents: Sequence[Agent], on: Progress | None = None
+    ) -> None:
+        self._agents, self._unit = agents, unit
+        self._before = self._mean_count()
         self._own = on is None
         self._bar = on or bar()
         self._task = self._bar.add_task(description, total=total, unit=_SHORT[unit], note="compiling", start=False)
@@ -55,19 +58,17 @@ class TrainingProgress:
     def __call__(self, agents: Sequence[Agent], metrics: Sequence[Sequence[dict[str, Any]]]) -> None:
         """Take note of the latest rounds; the clock starts with the first, when the program is compiled."""
         self._bar.start_task(self._task)
-        rounds = [round_ for of_agent in metrics for round_ in of_agent]
-        advance = (
-            len(metrics[0]) * agents[0].settings.episodes_per_update
-            if self.unit == "episodes"
-            else sum(r["length"] for r in metrics[0]) * agents[0].settings.episodes_per_update
-        )
-        self._bar.update(self._task, advance=advance, note=_note(rounds))
+        records = [record for of_agent in metrics for record in of_agent]
+        self._bar.update(self._task, completed=self._mean_count() - self._before, note=_note(records))
+
+    def _mean_count(self) -> float:
+        return float(np.mean([getattr(agent, self._unit) for agent in self._agents]))
 
 
-def _note(rounds: Sequence[dict[str, Any]]) -> str:
+def _note(records: Sequence[dict[str, Any]]) -> str:
     shown = []
     for name, title in SHOWN.items():
-        values = [round_[name] for round_ in rounds if name in round_]
+        values = [record[name] for record in records if name in record]
         if values:
             mean = np.mean(values)
             shown.append(f"{title} {mean:.0%}" if name.endswith("_rate") else f"{title} {mean:.1f}")

@@ -20,7 +20,7 @@ from steadyrl.experiment import Experiment, Method, Variant
 from steadyrl.figures.curves import Curves, draw_learning_curves
 from steadyrl.progress import TrainingProgress, bar
 from steadyrl.runs import Run, config_of, is_finished, read_metrics, versions
-from steadyrl.training import learn_together
+from steadyrl.training import learn_together, rounds_per_record
 
 MEASURES = {
     "return": "return",
@@ -61,11 +61,14 @@ def train(experiment: Experiment, out: Path) -> None:
             if all(is_finished(folder, config) for folder, config in zip(folders, configs, strict=True)):
                 reused += len(folders)
                 continue
-            every = max(1, experiment.episodes_per_record // agents[0].settings.episodes_per_update)
+            told = rounds_per_record(agents[0]) * agents[0].settings.episodes_per_update
+            every = max(1, experiment.episodes_per_record // told)
             for folder in folders:
                 shutil.rmtree(folder, ignore_errors=True)
             runs = [Run(f, a, c, every) for f, a, c in zip(folders, agents, configs, strict=True)]
-            shown = TrainingProgress(f"{variant.name}  {method.title}", "episodes", experiment.episodes, progress)
+            shown = TrainingProgress(
+                f"{variant.name}  {method.title}", "episodes", experiment.episodes, agents, progress
+            )
             learn_together(agents, total_episodes=experiment.episodes, progress_bar=False, listeners=[*runs, shown])
             for run in runs:
                 run.save()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent, Callback
 
 Metrics = dict[str, Any]
+
 Listener = Callable[[Sequence["Agent"], Sequence[Sequence[Metrics]]], None]
 """`listener(agents, metrics)`, with the metrics of the latest rounds of each agent."""
 
@@ -46,7 +47,7 @@ def learn_together(
         if progress_bar:
             target = total_timesteps or rounds * first.settings.episodes_per_update
             unit = "timesteps" if total_timesteps else "episodes"
-            everyone.append(stack.enter_context(TrainingProgress(first.name, unit, target * len(groups))))
+            everyone.append(stack.enter_context(TrainingProgress(first.name, unit, target, agents)))
         for group in groups:
             _learn(group, rounds, total_timesteps, callback, everyone)
 
@@ -59,14 +60,16 @@ def _learn(
     listeners: Sequence[Listener],
 ) -> None:
     engine = ENGINES[agents[0].engine](agents)
-    # A callback may stop after any round, so then rounds come one by one; the program and its bits are the same.
-    stride = 1 if callback else engine.most_rounds
+    per_record = rounds_per_record(agents[0])
+    # A callback may stop after any record, so then they come one by one; the program and its bits are the same.
+    stride = per_record if callback else max(engine.most_rounds // per_record, 1) * per_record
+    stride = min(stride, engine.most_rounds)
     learners = jax.tree.map(lambda *x: jnp.stack(x), *(agent.learner for agent in agents))
     steps_left = total_timesteps if total_timesteps is not None else np.iinfo(np.int64).max
     while rounds > 0 and steps_left > 0:
         learners, done = engine.advance(learners, agents[0].iterations, min(stride, rounds), steps_left)
         _check_finite(agents[0], learners)
-        metrics = [_record(agent, k, learners, done) for k, agent in enumerate(agents)]
+        metrics = [_record(agent, k, learners, done, per_record) for k, agent in enumerate(agents)]
         rounds -= len(done.updates)
         steps_left -= int(done.lengths[:, 0].sum())
         for listener in listeners:
@@ -75,27 +78,33 @@ def _learn(
             return
 
 
-def _record(agent: Agent, k: int, learners: Any, rounds: Rounds) -> list[Metrics]:
-    """Move agent k to where its learner is now, and say what its rounds were like."""
+def rounds_per_record(agent: Agent) -> int:
+    """Metrics are told round by round, but of about 50 episodes at a time for methods with smaller rounds."""
+    return max(1, 50 // agent.settings.episodes_per_update)
+
+
+def _record(agent: Agent, k: int, learners: Any, rounds: Rounds, per_record: int) -> list[Metrics]:
+    """Move agent k to where its learner is now, and say what its rounds were like, `per_record` of them at a time."""
     agent.learner = jax.tree.map(lambda x: x[k], learners)
     latest = []
-    for r in range(len(rounds.updates)):
-        lengths, discounted = rounds.lengths[r, k], rounds.discounted_returns[r, k].astype(np.float64)
-        agent.iterations += 1
-        agent.episodes += len(lengths)
+    for start in range(0, len(rounds.updates), per_record):
+        some = slice(start, start + per_record)
+        lengths, discounted = rounds.lengths[some, k], rounds.discounted_returns[some, k].astype(np.float64).ravel()
+        agent.iterations += len(lengths)
+        agent.episodes += lengths.size
         agent.timesteps += int(lengths.sum())
-        spread = {"gini_deviation": gini_deviation, "variance": variance} if len(lengths) > 1 else {}
+        spread = {"gini_deviation": gini_deviation, "variance": variance} if lengths.size > 1 else {}
         latest.append(
             {
                 "iteration": agent.iterations,
                 "episodes": agent.episodes,
                 "timesteps": agent.timesteps,
-                "return": float(rounds.returns[r, k].mean()),
+                "return": float(rounds.returns[some, k].mean()),
                 "discounted_return": float(discounted.mean()),
                 **{name: float(measure(discounted)) for name, measure in spread.items()},
                 "length": float(lengths.mean()),
-                **{name: float(value[r, k].mean()) for name, value in rounds.facts.items()},
-                "updates": int(rounds.updates[r, k]),
+                **{name: float(value[some, k].mean()) for name, value in rounds.facts.items()},
+                "updates": float(rounds.updates[some, k].mean()),
                 "time": round(time.time(), 3),
             }
         )

@@ -4,7 +4,9 @@ from steadyrl.agents.agent import Agent
 from steadyrl.agents.mean_gini import MeanGini
 from steadyrl.agents.mean_risk import MeanRisk
 from steadyrl.agents.mvo import MVO
+from steadyrl.agents.mvp import MVP
 from steadyrl.agents.reinforce import Reinforce
+from steadyrl.agents.tamar import Tamar
 
 AGENTS: dict[str, type[Agent]] = {
     agent.name: agent
@@ -12,9 +14,11 @@ AGENTS: dict[str, type[Agent]] = {
         Reinforce,
         MeanGini,
         MVO,
+        Tamar,
+        MVP,
         MeanRisk,
     )
 }
 """The agents by the name that the command line and checkpoints use."""
 
-__all__ = ["AGENTS", "MVO", "Agent", "MeanGini", "MeanRisk", "Reinforce"]
+__all__ = ["AGENTS", "MVO", "MVP", "Agent", "MeanGini", "MeanRisk", "Reinforce", "Tamar"]

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl import checkpoint
-from steadyrl.agents.vpg import VPG, Learner, VPGSettings
+from steadyrl.agents.algorithm import Algorithm
+from steadyrl.agents.vpg import VPG, Learner, PolicyGradientSettings, VPGSettings
 from steadyrl.engines import ENGINES
 from steadyrl.envs.resolve import EnvLike, resolve
 from steadyrl.episodes import Actor, Episodes
@@ -38,7 +39,7 @@ class Agent(ABC):
 
     name: ClassVar[str]
     """What the command line and checkpoints call this agent."""
-    Settings: ClassVar[type[VPGSettings]]
+    Settings: ClassVar[type[PolicyGradientSettings]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -60,7 +61,7 @@ class Agent(ABC):
         env: gym.Env[Any, Any] | None,
         observation_space: gym.Space[Any],
         action_space: gym.Space[Any],
-        settings: VPGSettings,
+        settings: PolicyGradientSettings,
         seed: int,
         engine: str,
     ) -> None:
@@ -81,13 +82,7 @@ class Agent(ABC):
                 f"episodes_per_update={settings.episodes_per_update}: {self.name} compares the returns of a batch with "
                 f"each other and needs at least {measure.least_episodes} of them. Raise episodes_per_update."
             )
-        self.algorithm = VPG(
-            policy=self._policy,
-            value=ValueTable(S),
-            measure=measure,
-            risk_aversion=risk_aversion,
-            settings=settings,
-        )
+        self.algorithm = self.mean_part(self._policy, ValueTable(S), measure)
         self.learner: Learner = self.algorithm.init(key_of(self.seed, Stream.PARAMETERS))
         self.iterations = self.episodes = self.timesteps = 0
         self.history: list[dict[str, Any]] = []
@@ -96,6 +91,11 @@ class Agent(ABC):
     @abstractmethod
     def risk_measure(self) -> RiskMeasure | None:
         """What is penalised, times `settings.risk_aversion`; None for nothing."""
+
+    def mean_part(self, policy: SoftmaxTable, value: ValueTable, measure: RiskMeasure | None) -> Algorithm:
+        """How the mean is maximised, with `measure` in its slot for risk; Algorithm 1 unless a method has its own."""
+        assert isinstance(self.settings, VPGSettings)
+        return VPG(policy, value, measure, getattr(self.settings, "risk_aversion", 0.0), self.settings)
 
     @property
     def gamma(self) -> float:
@@ -191,7 +191,7 @@ class Agent(ABC):
         return agent
 
 
-def _signature(settings: type[VPGSettings]) -> inspect.Signature:
+def _signature(settings: type[PolicyGradientSettings]) -> inspect.Signature:
     """`env`, `seed`, `engine` and every setting, for help() and editors."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = [

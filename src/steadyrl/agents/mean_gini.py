@@ -19,7 +19,7 @@ class MeanGiniSettings(VPGSettings):
     risk_aversion: float = setting(1.2, "lambda: how much a unit of Gini deviation counts against the mean.", least=0)
     estimator: str = setting(
         "unbiased",
-        "Weights of the Gini gradient: 'unbiased' (leave one out) or 'paper' (eta of Eq. 16, biased and mostly noisier).",
+        "Weights of the Gini gradient: 'unbiased' (leave one out), or 'paper' (eta of Eq. 16: biased, mostly noisier).",
         choices=tuple(ESTIMATORS),
     )
 

@@ -20,11 +20,18 @@ from steadyrl.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class VPGSettings(Settings):
-    """Settings of Algorithm 1. Defaults are the paper's for the Guarded Maze."""
+class PolicyGradientSettings(Settings):
+    """What every policy gradient needs."""
 
     gamma: float = setting(0.999, "Discount factor of the return.", above=0, most=1)
     episodes_per_update: int = setting(50, "n: whole episodes collected before each round of updates.", least=1)
+    policy_learning_rate: float = setting(1e-4, "Step size of the policy.", above=0)
+
+
+@dataclass(frozen=True)
+class VPGSettings(PolicyGradientSettings):
+    """Settings of Algorithm 1. Defaults are the paper's for the Guarded Maze."""
+
     inner_updates: int = setting(10, "M: the most updates that one batch of episodes is used for.", least=1)
     ratio_range: float = setting(
         0.5, "delta: a trajectory is reused while its likelihood ratio is in [1 - delta, 1 + delta].", least=0
@@ -32,7 +39,6 @@ class VPGSettings(Settings):
     least_selected: float = setting(
         0.6, "beta: a batch is dropped once fewer than this share of its trajectories is in range.", least=0, most=1
     )
-    policy_learning_rate: float = setting(1e-4, "Step size of the policy.", above=0)
     value_learning_rate: float | None = setting(
         None, "Step size of the value function; 100 times the policy's if not given.", above=0
     )
@@ -119,12 +125,8 @@ class VPG:
                 c = c + self.risk_aversion * (rho * eta)[:, None]
         u = batch.weights(per_reward=a, per_visit=c)
 
-        def objective(theta: Any) -> Array:
-            return (u * self.policy.log_prob(theta, batch.observations, batch.actions)).sum()
-
-        descent = jax.tree.map(jnp.negative, jax.grad(objective)(learner.theta))
-        steps, theta_optimiser = self.policy_optimiser.update(descent, learner.theta_optimiser, learner.theta)
-        return Learner(optax.apply_updates(learner.theta, steps), theta_optimiser, phi, phi_optimiser, risk)
+        theta, theta_optimiser = step_along(self.policy, self.policy_optimiser, learner, batch, u)
+        return Learner(theta, theta_optimiser, phi, phi_optimiser, risk)
 
     def sweep(self, learner: Learner, batch: Batch, selected: Array) -> tuple[Array, Any, Any]:
         """V [n, L] as each trajectory meets it, and the value function after one step per selected trajectory.
@@ -151,3 +153,16 @@ class VPG:
         each = (batch.observations, batch.state_visits, batch.state_rewards_to_go, batch.lengths, selected)
         (phi, optimiser), V = jax.lax.scan(step, start, each)
         return V, phi, optimiser
+
+
+def step_along(
+    policy: Policy, optimiser: optax.GradientTransformation, learner: Learner, batch: Batch, u: Array
+) -> tuple[Any, Any]:
+    """Theta and its optimiser after one step along the gradient of sum u log pi."""
+
+    def objective(theta: Any) -> Array:
+        return (u * policy.log_prob(theta, batch.observations, batch.actions)).sum()
+
+    descent = jax.tree.map(jnp.negative, jax.grad(objective)(learner.theta))
+    steps, moved = optimiser.update(descent, learner.theta_optimiser, learner.theta)
+    return optax.apply_updates(learner.theta, steps), moved

@@ -1,0 +1,43 @@
+"""Tamar: mean and variance estimated on a faster time scale, a penalty above a threshold (Tamar et al. 2012)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from steadyrl import risk
+from steadyrl.agents.agent import Agent
+from steadyrl.agents.episodic import Episodic, EpisodicSettings
+from steadyrl.networks import SoftmaxTable, ValueTable
+from steadyrl.risk import RiskMeasure
+from steadyrl.settings import setting
+
+
+@dataclass(frozen=True)
+class TamarSettings(EpisodicSettings):
+    """Settings of Tamar. Defaults are the paper's for the Guarded Maze."""
+
+    risk_aversion: float = setting(0.1, "lambda: how much the penalty counts against the mean.", least=0)
+    threshold: float = setting(50.0, "b: variance up to here is not penalised.", least=0)
+    moments_learning_rate: float | None = setting(
+        None, "Step size of the running mean J and variance V; 100 times the policy's if not given.", above=0
+    )
+    initial_mean: float = setting(0.0, "Where J starts.")
+    initial_variance: float = setting(0.0, "Where V starts.", least=0)
+
+
+class Tamar(Agent):
+    """Maximises E[G0] - risk_aversion * max(0, V[G0] - threshold)^2, one update for each episode."""
+
+    name = "tamar"
+    Settings = TamarSettings
+    settings: TamarSettings
+
+    def risk_measure(self) -> RiskMeasure | None:
+        """The penalty, with running estimates of mean and variance."""
+        s = self.settings
+        rate = s.moments_learning_rate or 100 * s.policy_learning_rate
+        return risk.tamar(s.threshold, rate, s.initial_mean, s.initial_variance)
+
+    def mean_part(self, policy: SoftmaxTable, value: ValueTable, measure: RiskMeasure | None) -> Episodic:
+        """The return times the score."""
+        return Episodic(policy, measure, self.settings.risk_aversion, self.settings)
