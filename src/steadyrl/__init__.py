@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from steadyrl import risk as risk
     from steadyrl.agents import MVO as MVO
     from steadyrl.agents import MVP as MVP
+    from steadyrl.agents import MVPI as MVPI
     from steadyrl.agents import MeanGini as MeanGini
     from steadyrl.agents import MeanRisk as MeanRisk
+    from steadyrl.agents import QLearning as QLearning
     from steadyrl.agents import Reinforce as Reinforce
     from steadyrl.agents import Tamar as Tamar
     from steadyrl.checkpoint import read as load
@@ -36,8 +38,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "MVO": "steadyrl.agents",
     "MVP": "steadyrl.agents",
+    "MVPI": "steadyrl.agents",
     "MeanGini": "steadyrl.agents",
     "MeanRisk": "steadyrl.agents",
+    "QLearning": "steadyrl.agents",
     "Reinforce": "steadyrl.agents",
     "Tamar": "steadyrl.agents",
     "Estimate": "steadyrl.risk_report",

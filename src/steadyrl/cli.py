@@ -28,7 +28,7 @@ class Train:
     env: tyro.conf.Positional[str]
     """Gymnasium id of the environment, such as steadyrl/GuardedMaze-v0."""
     agent: str = "mg"
-    """The method: mg, mvo, tamar, mvp, mean_risk or reinforce; `steadyrl agents` tells about each."""
+    """The method: mg, mvo, tamar, mvp, mvpi, mean_risk, reinforce or q_learning; `steadyrl agents` tells about each."""
     set: Pairs = ()
     """A setting of the agent, as name=value; may be given many times. `steadyrl agents NAME` lists them."""
     env_set: Pairs = ()

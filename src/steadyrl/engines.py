@@ -21,11 +21,11 @@ from steadyrl.batch import batch_of_pairs, batch_of_steps
 from steadyrl.episodes import Episodes, collect
 from steadyrl.rollout import Facts, Tables, finite_face, play, rewards_of
 from steadyrl.streams import Stream, key_of
+from steadyrl.transitions import transitions_of_episodes, transitions_of_plays
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
-    from steadyrl.agents.algorithm import Algorithm
-    from steadyrl.agents.vpg import Learner
+    from steadyrl.agents.algorithm import Algorithm, Learner
 
 
 class Rounds(NamedTuple):
@@ -110,9 +110,10 @@ class CompiledRound:
         n, gamma = self.algorithm.settings.episodes_per_update, self.algorithm.settings.gamma
         each = k * n + jnp.arange(n)
         episode_keys = jax.vmap(lambda key: jax.vmap(lambda i: jax.random.fold_in(key, i))(each))(keys)
-        plays = play(tables, jax.nn.softmax(learners.theta), episode_keys, self.horizon)
+        plays = play(tables, jax.vmap(self.algorithm.acting)(learners), episode_keys, self.horizon)
         batch = batch_of_pairs(tables, plays, gamma)
-        learners, updates = jax.vmap(self.algorithm.update)(learners, batch)
+        material = transitions_of_plays(tables, plays) if self.algorithm.wants_transitions else batch
+        learners, updates = jax.vmap(self.algorithm.update)(learners, material)
         happened = Rounds(
             returns=rewards_of(tables, plays).sum(axis=0),
             discounted_returns=batch.returns,
@@ -167,7 +168,7 @@ class GymnasiumEngine:
         n = algorithm.settings.episodes_per_update
         # One seed an episode, from the run's seed and the episode's number.
         seeds = [_episode_seed(agent.seed, first * n + i) for i in range(n)]
-        episodes = collect(agent.env, agent.actor(seeds[0]), seeds)
+        episodes = collect(agent.env, agent.actor(seeds[0], exploring=True), seeds)
         learner, updates = _update(algorithm, jax.tree.map(lambda x: x[0], learners), _padded(episodes))
         rewards, mask = episodes.rewards, episodes.mask
         discounts = algorithm.settings.gamma ** np.arange(rewards.shape[-1])
@@ -193,11 +194,14 @@ def _padded(episodes: Episodes) -> Episodes:
     def pad(x: Any) -> Any:
         return np.concatenate([x, np.zeros((len(x), more, *x.shape[2:]), x.dtype)], axis=1)
 
-    return Episodes(pad(episodes.observations), pad(episodes.actions), pad(episodes.rewards), pad(episodes.mask), {})
+    steps = ("observations", "actions", "rewards", "mask")
+    return episodes._replace(**{name: pad(getattr(episodes, name)) for name in steps}, facts={})
 
 
 @partial(jax.jit, static_argnames="algorithm")
 def _update(algorithm: Algorithm, learner: Learner, episodes: Episodes) -> tuple[Learner, Array]:
+    if algorithm.wants_transitions:
+        return algorithm.update(learner, transitions_of_episodes(episodes))
     return algorithm.update(learner, batch_of_steps(episodes, algorithm.settings.gamma))
 
 

@@ -29,6 +29,10 @@ class Episodes(NamedTuple):
     """[n, T]: what it was paid; 0 in the padding."""
     mask: Any
     """[n, T]: 1 for a step that happened, 0 for padding."""
+    last_observations: Any
+    """[n, ...]: what the agent saw after the last step."""
+    terminated: Any
+    """[n] bool: whether the episode came to an end of its own, rather than to a time limit."""
     facts: dict[str, Any]
     """name -> [n]: what the environment says of each episode as a whole, such as `goal_rate`."""
 
@@ -40,14 +44,15 @@ def collect(env: gym.Env[Any, Any], act: Actor, seeds: Sequence[int], first: int
     the number of the first episode, for errors to name.
     """
     episodes = [_play(env, act, int(seed), first + index) for index, seed in enumerate(seeds)]
-    T = max(len(rewards) for _, _, rewards, _ in episodes)
-    mask = np.stack([np.arange(T) < len(rewards) for _, _, rewards, _ in episodes]).astype(np.float64)
+    T = max(len(episode.rewards) for episode in episodes)
     return Episodes(
-        observations=np.stack([_padded(observations, T) for observations, _, _, _ in episodes]),
-        actions=np.stack([_padded(actions, T) for _, actions, _, _ in episodes]),
-        rewards=np.stack([_padded(rewards, T) for _, _, rewards, _ in episodes]),
-        mask=mask,
-        facts=facts_of([facts for _, _, _, facts in episodes]),
+        observations=np.stack([_padded(episode.observations, T) for episode in episodes]),
+        actions=np.stack([_padded(episode.actions, T) for episode in episodes]),
+        rewards=np.stack([_padded(episode.rewards, T) for episode in episodes]),
+        mask=np.stack([np.arange(T) < len(episode.rewards) for episode in episodes]).astype(np.float64),
+        last_observations=np.stack([np.asarray(episode.last_observations) for episode in episodes]),
+        terminated=np.array([episode.terminated for episode in episodes]),
+        facts=facts_of([episode.facts for episode in episodes]),
     )
 
 
@@ -64,29 +69,29 @@ def facts_of(stated: Sequence[dict[str, float]]) -> dict[str, np.ndarray]:
     return {name: np.array([float(facts[name]) for facts in stated]) for name in names}
 
 
-def _play(
-    env: gym.Env[Any, Any], act: Actor, seed: int, index: int
-) -> tuple[list[Any], list[Any], list[float], dict[str, Any]]:
+def _play(env: gym.Env[Any, Any], act: Actor, seed: int, index: int) -> Episodes:
+    """One episode, its steps as lists."""
     observations: list[Any] = []
     actions: list[Any] = []
     rewards: list[float] = []
     observation, info = env.reset(seed=seed)
-    done = False
-    while not done:
+    terminated = truncated = False
+    while not (terminated or truncated):
         action = act(observation, not rewards)
         # A copy: an environment may write its next observation into the same array.
         observations.append(copy.copy(observation))
         actions.append(action)
-        observation, reward, terminated, truncated, info = env.step(action)
-        reward = float(reward)
+        observation, given, terminated, truncated, info = env.step(action)
+        reward = float(given)
         if not math.isfinite(reward):
             raise ValueError(
                 f"{env}: reward {reward} at step {len(rewards)} of episode {index} (seed {seed}). "
                 "Returns and their risk need finite rewards: mend the environment."
             )
         rewards.append(reward)
-        done = terminated or truncated
-    return observations, actions, rewards, info.get("facts", {})
+    return Episodes(
+        observations, actions, rewards, None, copy.copy(observation), bool(terminated), info.get("facts", {})
+    )
 
 
 def _padded(steps: list[Any], T: int) -> np.ndarray:

@@ -26,6 +26,10 @@ class Policy(Protocol):
         """
         ...
 
+    def probabilities(self, parameters: Parameters) -> Array:
+        """[..., S, A]: the whole table of a tabular policy."""
+        ...
+
 
 class Value(Protocol):
     """A number for each observation. Implementations are frozen and hashable."""

@@ -151,6 +151,8 @@ def sample_episodes(face: FiniteFace, probabilities: Any, n: int, key: Array) ->
         actions=pair % A,
         rewards=np.where(happened, mdp.reward.ravel()[outcome], 0.0),
         mask=happened.astype(np.float64),
+        last_observations=mdp.next_state.ravel()[outcome[np.arange(n), happened.sum(axis=1) - 1]],
+        terminated=ended,
         facts={name: np.asarray(value) for name, value in face.facts(visits, ended).items()},
     )
 

@@ -5,6 +5,8 @@ from steadyrl.agents.mean_gini import MeanGini
 from steadyrl.agents.mean_risk import MeanRisk
 from steadyrl.agents.mvo import MVO
 from steadyrl.agents.mvp import MVP
+from steadyrl.agents.mvpi import MVPI
+from steadyrl.agents.q_learning import QLearning
 from steadyrl.agents.reinforce import Reinforce
 from steadyrl.agents.tamar import Tamar
 
@@ -16,9 +18,11 @@ AGENTS: dict[str, type[Agent]] = {
         MVO,
         Tamar,
         MVP,
+        MVPI,
+        QLearning,
         MeanRisk,
     )
 }
 """The agents by the name that the command line and checkpoints use."""
 
-__all__ = ["AGENTS", "MVO", "MVP", "Agent", "MeanGini", "MeanRisk", "Reinforce", "Tamar"]
+__all__ = ["AGENTS", "MVO", "MVP", "MVPI", "Agent", "MeanGini", "MeanRisk", "QLearning", "Reinforce", "Tamar"]

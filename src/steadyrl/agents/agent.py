@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import gymnasium as gym
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl import checkpoint
-from steadyrl.agents.algorithm import Algorithm
-from steadyrl.agents.vpg import VPG, Learner, PolicyGradientSettings, VPGSettings
+from steadyrl.agents.algorithm import Algorithm, Learner
+from steadyrl.agents.settings import AgentSettings
+from steadyrl.agents.vpg import VPG, VPGSettings
 from steadyrl.engines import ENGINES
 from steadyrl.envs.resolve import EnvLike, resolve
 from steadyrl.episodes import Actor, Episodes
@@ -39,7 +39,7 @@ class Agent(ABC):
 
     name: ClassVar[str]
     """What the command line and checkpoints call this agent."""
-    Settings: ClassVar[type[PolicyGradientSettings]]
+    Settings: ClassVar[type[AgentSettings]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -61,7 +61,7 @@ class Agent(ABC):
         env: gym.Env[Any, Any] | None,
         observation_space: gym.Space[Any],
         action_space: gym.Space[Any],
-        settings: PolicyGradientSettings,
+        settings: AgentSettings,
         seed: int,
         engine: str,
     ) -> None:
@@ -71,7 +71,6 @@ class Agent(ABC):
         self.seed = _checked_seed(seed)
         self.engine = _checked_engine(engine, env)
         S, A = _table_size(observation_space, "observation"), _table_size(action_space, "action")
-        self._policy = SoftmaxTable(S, A)
         risk_aversion = getattr(settings, "risk_aversion", 0.0)
         # Without aversion to risk there is no risk part: the program is REINFORCE's, bit for bit (deviation 12).
         measure = self.risk_measure()
@@ -82,10 +81,11 @@ class Agent(ABC):
                 f"episodes_per_update={settings.episodes_per_update}: {self.name} compares the returns of a batch with "
                 f"each other and needs at least {measure.least_episodes} of them. Raise episodes_per_update."
             )
-        self.algorithm = self.mean_part(self._policy, ValueTable(S), measure)
+        self.algorithm = self.mean_part(SoftmaxTable(S, A), ValueTable(S), measure)
         self.learner: Learner = self.algorithm.init(key_of(self.seed, Stream.PARAMETERS))
         self.iterations = self.episodes = self.timesteps = 0
         self.history: list[dict[str, Any]] = []
+        self._known: tuple[Any, Any, Any] = (None, None, None)
         self._predictions = np.random.default_rng([self.seed, Stream.PREDICTIONS])
 
     @abstractmethod
@@ -135,12 +135,15 @@ class Agent(ABC):
         deterministic: bool = False,
     ) -> tuple[Any, Any]:
         """The action for one observation, or the actions for a batch of them, and `state` as it came."""
-        return self._act(observation, self._predictions, deterministic), state
+        return self._draw(observation, self._predictions, self._known_probabilities(deterministic)), state
 
-    def actor(self, seed: int, deterministic: bool = False) -> Actor:
-        """The policy with a random stream of its own, for evaluation."""
+    def actor(self, seed: int, deterministic: bool = False, exploring: bool = False) -> Actor:
+        """The policy with a random stream of its own: as it was learned, or as it explores while it learns."""
         generator = np.random.default_rng([seed, Stream.EVALUATION])
-        return lambda observation, episode_start: self._act(observation, generator, deterministic)
+        table = self.probabilities(deterministic)
+        if exploring:
+            table = _rows_sum_to_one(self.algorithm.acting(self.learner))
+        return lambda observation, episode_start: self._draw(observation, generator, table)
 
     def rollout(self, env: gym.Env[Any, Any], episodes: int, seed: int, deterministic: bool = False) -> Episodes | None:
         """Whole episodes played compiled, for evaluation; None if the agent or the environment cannot."""
@@ -151,31 +154,26 @@ class Agent(ABC):
 
     def probabilities(self, deterministic: bool = False) -> NDArray[np.float64]:
         """[S, A]: the policy as a table."""
-        table = np.asarray(jax.nn.softmax(np.asarray(self.learner.theta)), np.float64)
-        if deterministic:
-            table = np.eye(table.shape[-1])[table.argmax(axis=-1)]
-        return np.asarray(table / table.sum(axis=-1, keepdims=True))
+        table = _rows_sum_to_one(self.algorithm.learned(self.learner))
+        return np.asarray(np.eye(table.shape[-1])[table.argmax(axis=-1)]) if deterministic else table
 
-    def _act(self, observation: Any, generator: np.random.Generator, deterministic: bool) -> Any:
+    def _draw(self, observation: Any, generator: np.random.Generator, table: NDArray[np.float64]) -> Any:
         s = np.asarray(observation)
-        if not np.issubdtype(s.dtype, np.integer) or np.any((s < 0) | (s >= self._policy.n_states)):
+        if not np.issubdtype(s.dtype, np.integer) or np.any((s < 0) | (s >= len(table))):
             raise ValueError(
                 f"observation {observation!r} is not in {self.observation_space}: "
                 "pass the number of a state, or an array of such numbers."
             )
-        if deterministic:
-            action = self._table()[s].argmax(axis=-1)
-        else:
-            thresholds = self._table()[s].cumsum(axis=-1)[..., :-1]
-            action = (generator.random(s.shape)[..., None] >= thresholds).sum(axis=-1)
+        action = (generator.random(s.shape)[..., None] >= table[s].cumsum(axis=-1)[..., :-1]).sum(axis=-1)
         return np.int64(action) if s.ndim == 0 else action
 
-    def _table(self) -> NDArray[np.float64]:
-        """The policy's table, computed anew when the parameters have changed."""
-        known = getattr(self, "_known_table", None)
-        if known is None or known[0] is not self.learner.theta:
-            known = self._known_table = (self.learner.theta, self.probabilities())
-        return known[1]
+    def _known_probabilities(self, deterministic: bool) -> NDArray[np.float64]:
+        """`probabilities`, computed anew when the parameters have changed."""
+        theta, asked, table = self._known
+        if theta is not self.learner.theta or asked != deterministic:
+            table = self.probabilities(deterministic)
+            self._known = (self.learner.theta, deterministic, table)
+        return np.asarray(table)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of the agent to one file, from which `load` goes on."""
@@ -191,7 +189,7 @@ class Agent(ABC):
         return agent
 
 
-def _signature(settings: type[PolicyGradientSettings]) -> inspect.Signature:
+def _signature(settings: type[AgentSettings]) -> inspect.Signature:
     """`env`, `seed`, `engine` and every setting, for help() and editors."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = [
@@ -203,6 +201,12 @@ def _signature(settings: type[PolicyGradientSettings]) -> inspect.Signature:
     return inspect.Signature(
         [*own, *(inspect.Parameter(f.name, keyword, default=f.default, annotation=f.type) for f in fields)]
     )
+
+
+def _rows_sum_to_one(table: Any) -> NDArray[np.float64]:
+    """A table of 32 bits in 64, exactly normalised."""
+    p = np.asarray(table, np.float64)
+    return np.asarray(p / p.sum(axis=-1, keepdims=True))
 
 
 def _checked_seed(seed: Any) -> int:

@@ -1,28 +1,53 @@
-"""What an engine asks of a method: parameters to start from, and an update for each batch."""
+"""What an engine asks of a method: a policy to act with, and an update for each batch of episodes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from jax import Array
 
 if TYPE_CHECKING:
-    from steadyrl.agents.vpg import Learner, PolicyGradientSettings
-    from steadyrl.batch import Batch
+    from steadyrl.agents.settings import AgentSettings
+
+
+class Learner(NamedTuple):
+    """All that learning changes."""
+
+    theta: Any
+    """What the policy follows from: its own parameters, or action values."""
+    theta_optimiser: Any
+    phi: Any
+    """The value function, for methods that have one."""
+    phi_optimiser: Any
+    risk: Any
+    """The running estimates of the measure of risk."""
 
 
 class Algorithm(Protocol):
-    """A mean part with a risk part in its slot. Frozen and hashable: programs are compiled for it."""
+    """A method without its environment. Frozen and hashable: programs are compiled for it."""
 
     @property
-    def settings(self) -> PolicyGradientSettings:
+    def settings(self) -> AgentSettings:
         """The agent's settings."""
+        ...
+
+    @property
+    def wants_transitions(self) -> bool:
+        """Whether `update` takes `Transitions`; else it takes a `Batch`."""
         ...
 
     def init(self, key: Array) -> Learner:
         """A learner that has seen nothing."""
         ...
 
-    def update(self, learner: Learner, batch: Batch) -> tuple[Learner, Array]:
+    def acting(self, learner: Learner) -> Array:
+        """[S, A]: the policy that collects episodes."""
+        ...
+
+    def learned(self, learner: Learner) -> Array:
+        """[S, A]: the policy that was learned; without exploration, where a method explores."""
+        ...
+
+    def update(self, learner: Learner, material: Any) -> tuple[Learner, Array]:
         """The learner after one batch, and how many updates it made of it."""
         ...

@@ -12,7 +12,9 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from steadyrl.agents.vpg import Learner, PolicyGradientSettings, step_along
+from steadyrl.agents.algorithm import Learner
+from steadyrl.agents.settings import PolicyGradientSettings
+from steadyrl.agents.vpg import step_along
 from steadyrl.batch import Batch
 from steadyrl.networks import Policy
 from steadyrl.risk import RiskMeasure, Sample
@@ -46,6 +48,19 @@ class Episodic:
         theta = self.policy.init(key)
         risk = jax.tree.map(jnp.asarray, self.measure.initial_state) if self.measure else ()
         return Learner(theta, self.policy_optimiser.init(theta), (), (), risk)
+
+    @property
+    def wants_transitions(self) -> bool:
+        """It takes batches."""
+        return False
+
+    def acting(self, learner: Learner) -> Array:
+        """The policy itself."""
+        return self.policy.probabilities(learner.theta)
+
+    def learned(self, learner: Learner) -> Array:
+        """The policy itself."""
+        return self.policy.probabilities(learner.theta)
 
     def update(self, learner: Learner, batch: Batch) -> tuple[Learner, Array]:
         """One step from one batch."""

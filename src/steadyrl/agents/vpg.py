@@ -6,26 +6,19 @@ The risk part is a `RiskMeasure`; this page knows nothing of which. Read `ascend
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
 
+from steadyrl.agents.algorithm import Learner
+from steadyrl.agents.settings import PolicyGradientSettings
 from steadyrl.batch import Batch
 from steadyrl.networks import Policy, Value
 from steadyrl.risk import Order, RiskMeasure, Sample
-from steadyrl.settings import Settings, setting
-
-
-@dataclass(frozen=True)
-class PolicyGradientSettings(Settings):
-    """What every policy gradient needs."""
-
-    gamma: float = setting(0.999, "Discount factor of the return.", above=0, most=1)
-    episodes_per_update: int = setting(50, "n: whole episodes collected before each round of updates.", least=1)
-    policy_learning_rate: float = setting(1e-4, "Step size of the policy.", above=0)
+from steadyrl.settings import setting
 
 
 @dataclass(frozen=True)
@@ -42,16 +35,6 @@ class VPGSettings(PolicyGradientSettings):
     value_learning_rate: float | None = setting(
         None, "Step size of the value function; 100 times the policy's if not given.", above=0
     )
-
-
-class Learner(NamedTuple):
-    """All that learning changes."""
-
-    theta: Any
-    theta_optimiser: Any
-    phi: Any
-    phi_optimiser: Any
-    risk: Any
 
 
 @dataclass(frozen=True)
@@ -80,6 +63,19 @@ class VPG:
         theta, phi = self.policy.init(k_policy), self.value.init(k_value)
         risk = jax.tree.map(jnp.asarray, self.measure.initial_state) if self.measure else ()
         return Learner(theta, self.policy_optimiser.init(theta), phi, self.value_optimiser.init(phi), risk)
+
+    @property
+    def wants_transitions(self) -> bool:
+        """It takes batches."""
+        return False
+
+    def acting(self, learner: Learner) -> Array:
+        """The policy itself."""
+        return self.policy.probabilities(learner.theta)
+
+    def learned(self, learner: Learner) -> Array:
+        """The policy itself."""
+        return self.policy.probabilities(learner.theta)
 
     def update(self, learner: Learner, batch: Batch) -> tuple[Learner, Array]:
         """Ascend on one batch at most M times, while enough trajectories stay in range; also how many times."""

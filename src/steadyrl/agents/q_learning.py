@@ -1,0 +1,89 @@
+"""Q-learning on a table, and the seam where MVPI transforms its rewards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from steadyrl.agents.agent import Agent
+from steadyrl.agents.algorithm import Algorithm, Learner
+from steadyrl.agents.settings import AgentSettings
+from steadyrl.networks import SoftmaxTable, ValueTable
+from steadyrl.risk import RiskMeasure
+from steadyrl.settings import setting
+from steadyrl.transitions import Transitions
+
+
+@dataclass(frozen=True)
+class QLearningSettings(AgentSettings):
+    """Settings of Q-learning. The learning rate is the paper's for the Guarded Maze."""
+
+    episodes_per_update: int = setting(1, "Whole episodes collected before their steps are learned from.", least=1)
+    q_learning_rate: float = setting(5e-3, "Step size of the action values.", above=0)
+    exploration: float = setting(0.1, "epsilon: the share of random actions while learning.", least=0, most=1)
+    time_out_ends: bool = setting(
+        True, "Whether nothing is expected after a time limit; else the value of the last state is."
+    )
+
+
+@dataclass(frozen=True)
+class TabularQ:
+    """Q(s, a) += rate * (r + gamma max_b Q(s', b) - Q(s, a)), step by step through each episode once it is over."""
+
+    n_states: int
+    n_actions: int
+    settings: QLearningSettings
+
+    @property
+    def wants_transitions(self) -> bool:
+        """It learns from single steps."""
+        return True
+
+    def init(self, key: Array) -> Learner:
+        """All values 0."""
+        return Learner(jnp.zeros((self.n_states, self.n_actions)), (), (), (), ())
+
+    def learned(self, learner: Learner) -> Array:
+        """The best action, or equally each of the best."""
+        best: Array = learner.theta == learner.theta.max(axis=-1, keepdims=True)
+        return best / best.sum(axis=-1, keepdims=True)
+
+    def acting(self, learner: Learner) -> Array:
+        """The best action, but a random one with probability epsilon."""
+        epsilon = self.settings.exploration
+        return (1 - epsilon) * self.learned(learner) + epsilon / self.n_actions
+
+    def update(self, learner: Learner, steps: Transitions) -> tuple[Learner, Array]:
+        """Learn from each step of each episode, in order."""
+        settings = self.settings
+        nothing_after = steps.last if settings.time_out_ends else steps.ends
+        s, s_next, happened = steps.observations, steps.next_observations, steps.happened
+        each = (s, steps.actions, steps.rewards, s_next, nothing_after, happened)
+
+        def learn(Q: Array, one: Any) -> tuple[Array, None]:
+            s, a, r, s_next, over, happened = one
+            target = r + settings.gamma * jnp.where(over, 0.0, Q[s_next].max())
+            return Q.at[s, a].add(jnp.where(happened, settings.q_learning_rate * (target - Q[s, a]), 0.0)), None
+
+        Q, _ = jax.lax.scan(learn, learner.theta, jax.tree.map(lambda x: x.reshape(-1), each))
+        return learner._replace(theta=Q), steps.happened.sum()
+
+
+class QLearning(Agent):
+    """Maximises E[G0] by learning the value of each action in each state."""
+
+    name = "q_learning"
+    Settings = QLearningSettings
+    settings: QLearningSettings
+
+    def risk_measure(self) -> RiskMeasure | None:
+        """Nothing is penalised."""
+        return None
+
+    def mean_part(self, policy: SoftmaxTable, value: ValueTable, measure: RiskMeasure | None) -> Algorithm:
+        """A table of action values."""
+        return TabularQ(policy.n_states, policy.n_actions, self.settings)
