@@ -87,7 +87,7 @@ def test_no_aversion_to_risk_is_q_learning_bit_for_bit():
 
 
 def test_the_papers_arithmetic_of_transformed_rewards():
-    """Its appendix on MVPI in the maze: y = -0.0952 turns 20 into -60.7, 40 into -281.5, and red into {-59.4, -1.16, -21.2}."""
+    """Its appendix: y = -0.0952 turns 20 into -60.7, 40 into -281.5, and red into {-59.4, -1.16, -21.2}."""
     agent = MVPI(ENV, initial_dual=-0.0952, q_learning_rate=1.0, gamma=1.0)
     for reward, modified in [(20, -60.76), (40, -281.52), (-15, -59.43), (-1, -1.162), (13, -21.295)]:
         learner, _ = agent.algorithm.update(agent.learner, one_episode([2], [1], [float(reward)], 3, True))

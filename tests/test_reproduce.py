@@ -1,62 +1,98 @@
 """An experiment at a tiny scale: what it trains, keeps, tells and draws."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from PIL import Image
 
+import steadyrl
+from steadyrl import exact
 from steadyrl.cli import main
-from steadyrl.experiment import load
-from steadyrl.figures.curves import optimal_rate
-from steadyrl.reproduce import read_curves
+from steadyrl.experiment import Scale, load
+from steadyrl.figures.curves import COLOURS, optimal_rate
+from steadyrl.reproduce import read_curves, reproduce
 from steadyrl.runs import read_config
+from steadyrl.summary import interval
+
+COMMAND = ["reproduce", "maze", "--quick", "--seeds", "2", "--episodes", "1000", "--agents", "mvo", "--out"]
 
 
-@pytest.fixture
-def reproduced(tmp_path, capsys):
-    command = ["reproduce", "maze", "--quick", "--seeds", "2", "--episodes", "1000", "--agents", "mvo", "--out"]
-    main([*command, str(tmp_path)])
-    return command, tmp_path, capsys.readouterr().out
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory):
+    out = tmp_path_factory.mktemp("maze")
+    main([*COMMAND, str(out)])
+    return out
 
 
 def test_every_variant_and_seed_has_a_run(reproduced):
-    _, out, told = reproduced
     for goal in (20, 40):
         for seed in (0, 1):
-            config = read_config(out / f"goal-{goal}" / "mvo" / f"seed{seed}")
+            config = read_config(reproduced / f"goal-{goal}" / "mvo" / f"seed{seed}")
             assert config["env"]["options"] == {"goal_reward": goal}
             assert (config["seed"], config["seeds"]) == (seed, [0, 1])
-    lines = [line for line in told.splitlines() if "MVO" in line and "±" in line]
-    assert len(lines) == 2
-    assert told.splitlines()[-1] == f"Learning curves: {out / 'learning_curves.png'}"
 
 
-def test_the_table_holds_the_numbers_of_the_runs(reproduced):
-    _, out, told = reproduced
-    experiment = load("maze", quick=True, seeds=2, episodes=1000).only(["mvo"])
-    curves = read_curves(experiment, out, experiment.variants[0], experiment.methods[0])
+def test_tables_hold_the_numbers_of_the_runs(reproduced, capsys):
+    folders = [reproduced / "goal-20" / "mvo" / f"seed{seed}" for seed in (0, 1)]
+    curves = read_curves(folders)
     assert curves["return"].shape == (2, 2)  # 1,000 episodes, a record each 500
     last = curves["return"][:, -1]
-    expected = f"{last.mean():.1f} ±{last.std(ddof=1) / np.sqrt(2):.1f}"
-    assert expected in next(line for line in told.splitlines() if "goal 20" in line)
+    main([*COMMAND, str(reproduced)])
+    told = capsys.readouterr().out
+    shown = next(line for line in told.splitlines() if line.startswith(" goal 20"))
+    assert f"{last.mean():.1f} ±{last.std(ddof=1) / np.sqrt(2):.1f}" in shown
+    written = next(
+        line for line in (reproduced / "summary.md").read_text().splitlines() if line.startswith("| goal 20")
+    )
+    low, high = interval(last)
+    assert f"{last.mean():.2f} [{low:.2f}, {high:.2f}]" in written
+    agents = [steadyrl.load(folder / "checkpoint.steady") for folder in folders]
+    mdp = agents[0].env.unwrapped.maze.mdp
+    V = np.mean([exact.return_distribution(mdp, agent.probabilities(), 0.999).variance for agent in agents])
+    assert f"| {V:.2f} [" in written
+    assert told.splitlines()[-1] == f"Pictures: {reproduced / 'learning_curves.png'}"
 
 
 def test_the_picture_has_a_curve_of_each_method(reproduced):
-    _, out, _ = reproduced
-    picture = np.asarray(Image.open(out / "learning_curves.png").convert("RGB")).reshape(-1, 3)
-    blue = np.array([0x4C, 0x72, 0xB0])
-    assert (np.abs(picture.astype(int) - blue).max(axis=1) < 8).sum() > 100
+    picture = np.asarray(Image.open(reproduced / "learning_curves.png").convert("RGB")).reshape(-1, 3)
+    colour = np.array([int(COLOURS[0][i : i + 2], 16) for i in (1, 3, 5)])
+    assert (np.abs(picture.astype(int) - colour).max(axis=1) < 8).sum() > 100
 
 
 def test_finished_runs_are_kept_and_others_trained_anew(reproduced, capsys):
-    command, out, _ = reproduced
-    kept = (out / "goal-20" / "mvo" / "seed0" / "checkpoint.steady").stat().st_mtime_ns
-    (out / "goal-40" / "mvo" / "seed1" / "checkpoint.steady").unlink()
-    main([*command, str(out)])
+    kept = reproduced / "goal-20" / "mvo" / "seed0" / "checkpoint.steady"
+    lost = reproduced / "goal-40" / "mvo" / "seed1" / "checkpoint.steady"
+    before, bits = kept.stat().st_mtime_ns, lost.read_bytes()
+    lost.unlink()
+    main([*COMMAND, str(reproduced)])
     assert "Kept 2 finished runs" in capsys.readouterr().out
-    assert (out / "goal-20" / "mvo" / "seed0" / "checkpoint.steady").stat().st_mtime_ns == kept
-    assert (out / "goal-40" / "mvo" / "seed1" / "checkpoint.steady").exists()
+    assert kept.stat().st_mtime_ns == before
+    assert lost.read_bytes() == bits
+
+
+def test_a_sweep_trains_each_value_and_draws_its_figure(tmp_path):
+    whole = load("maze", seeds=2, episodes=500)
+    sweep = dataclasses.replace(whole.sweep, values={"tamar": (1e-6, 1e-3)}, scale=Scale(2, 100, 50))
+    one = dataclasses.replace(whole.only(["tamar"]), variants=whole.variants[:1], sweep=sweep, scale=Scale(2, 100, 50))
+    reproduce(one, tmp_path)
+    for value in ("1e-06", "0.001"):
+        config = read_config(tmp_path / "sweep" / "goal-20" / f"tamar={value}" / "seed1")
+        assert config["settings"]["risk_aversion"] == float(value)
+        assert config["settings"]["threshold"] == 50
+    assert (tmp_path / "sensitivity.png").stat().st_size > 10_000
+    assert "Tamar printed 1e-06" in (tmp_path / "sensitivity.md").read_text()
 
 
 def test_optimal_rate_is_the_share_of_all_episodes_so_far():
     curves = {"episodes": np.array([[100, 200, 400]]), "white_path_rate": np.array([[0.0, 1.0, 0.5]])}
     np.testing.assert_allclose(optimal_rate(curves), [[0.0, 0.5, 0.5]])
+
+
+def test_intervals_over_seeds():
+    values = np.random.default_rng(0).normal(size=200)
+    low, high = interval(values)
+    error = values.std(ddof=1) / np.sqrt(200)
+    assert low == pytest.approx(values.mean() - 1.96 * error, abs=0.3 * error)
+    assert high == pytest.approx(values.mean() + 1.96 * error, abs=0.3 * error)
+    assert interval(np.full(5, 3.0)) == (3.0, 3.0)

@@ -69,12 +69,14 @@ def test_every_experiment_file_loads_and_writes_down_every_setting(name, quick):
 def test_the_printed_maze_settings():
     """The paper's appendix on the maze, setting by setting."""
     methods = {method.name: method.settings for method in load("maze").methods}
-    shared = {"gamma": 0.999, "episodes_per_update": 50, "inner_updates": 10, "ratio_range": 0.5}
+    reuse = {"episodes_per_update": 50, "inner_updates": 10, "ratio_range": 0.5, "least_selected": 0.6}
     printed = {
-        "mg_printed": {"policy_learning_rate": 1e-4, "risk_aversion": 1.2},
-        "mvo": {"policy_learning_rate": 1e-5, "risk_aversion": 1.0},
+        "mg_printed": {"policy_learning_rate": 1e-4, "value_learning_rate": 1e-2, "risk_aversion": 1.2, **reuse},
+        "mvo": {"policy_learning_rate": 1e-5, "value_learning_rate": 1e-3, "risk_aversion": 1.0, **reuse},
+        "tamar": {"policy_learning_rate": 1e-5, "moments_learning_rate": 1e-3, "threshold": 50, "risk_aversion": 0.1},
+        "mvp": {"policy_learning_rate": 1e-5, "dual_learning_rate": 1e-5, "risk_aversion": 0.1},
+        "mvpi": {"q_learning_rate": 5e-3, "risk_aversion": 0.2},
     }
-    for name, of_method in printed.items():
-        for key, value in {**shared, "least_selected": 0.6, **of_method}.items():
-            assert methods[name][key] == value
-        assert methods[name]["value_learning_rate"] == pytest.approx(100 * methods[name]["policy_learning_rate"])
+    for name, values in printed.items():
+        for key, value in {"gamma": 0.999, **values}.items():
+            assert methods[name][key] == pytest.approx(value), (name, key)

@@ -23,6 +23,8 @@ class Method:
     source: str
     """Where the settings come from: printed in the paper, or calibrated."""
     settings: dict[str, Any]
+    quick: bool
+    """Whether it is part of the quick scale."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,25 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class Scale:
+    """For how long to train, and with how many seeds."""
+
+    seeds: int
+    episodes: int
+    episodes_per_record: int
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One setting over several values, for some of the methods."""
+
+    setting: str
+    values: dict[str, tuple[float, ...]]
+    """Method -> values."""
+    scale: Scale
+
+
+@dataclass(frozen=True)
 class Experiment:
     """What to train, and for how long."""
 
@@ -42,9 +63,8 @@ class Experiment:
     env: str
     variants: tuple[Variant, ...]
     methods: tuple[Method, ...]
-    seeds: int
-    episodes: int
-    episodes_per_record: int
+    scale: Scale
+    sweep: Sweep | None
 
     def only(self, names: Sequence[str]) -> Experiment:
         """With these methods alone; a name is a method's or that of its agent."""
@@ -54,6 +74,22 @@ class Experiment:
                 raise ValueError(unknown("method", name, known))
         chosen = tuple(m for m in self.methods if m.name in names or m.agent in names)
         return dataclasses.replace(self, methods=chosen)
+
+    def swept(self) -> Experiment | None:
+        """The sweep as an experiment: a method for each value, named METHOD=VALUE; None if there is none."""
+        if self.sweep is None:
+            return None
+        methods = tuple(
+            dataclasses.replace(
+                method,
+                name=f"{method.name}={value:g}",
+                title=f"{method.title} {value:g}",
+                settings={**method.settings, self.sweep.setting: value},
+            )
+            for method in self.methods
+            for value in self.sweep.values.get(method.name, ())
+        )
+        return dataclasses.replace(self, methods=methods, scale=self.sweep.scale, sweep=None) if methods else None
 
 
 def names() -> list[str]:
@@ -66,23 +102,28 @@ def load(name: str, *, quick: bool = False, seeds: int | None = None, episodes: 
     if name not in names():
         raise ValueError(unknown("experiment", name, names()))
     data = tomllib.loads((_folder() / f"{name}.toml").read_text())
-    for option, given in (("seeds", seeds), ("episodes", episodes)):
-        if given is not None and given < 1:
-            raise ValueError(f"--{option} {given}: at least 1 is needed.")
-    scale = data["quick" if quick else "full"]
-    experiment = Experiment(
+    given = {"seeds": seeds, "episodes": episodes}
+    given = {key: value for key, value in given.items() if value is not None}
+    for option, value in given.items():
+        if value is not None and value < 1:
+            raise ValueError(f"--{option} {value}: at least 1 is needed.")
+    methods = tuple(Method(name=key, **method) for key, method in data["methods"].items())
+    for method in methods:  # An unknown agent or setting is found before anything is trained.
+        AGENTS[method.agent].Settings.of(method.settings)
+    return Experiment(
         name=name,
         title=data["title"],
         env=data["env"],
         variants=tuple(Variant(**variant) for variant in data["variants"]),
-        methods=tuple(Method(name=key, **method) for key, method in data["methods"].items()),
-        seeds=seeds if seeds is not None else scale["seeds"],
-        episodes=episodes if episodes is not None else scale["episodes"],
-        episodes_per_record=scale["episodes_per_record"],
+        methods=tuple(method for method in methods if method.quick or not quick),
+        scale=Scale(**{**data["quick" if quick else "full"], **given}),
+        sweep=None if quick or "sweep" not in data else _sweep(dict(data["sweep"])),
     )
-    for method in experiment.methods:  # An unknown agent or setting is found before anything is trained.
-        AGENTS[method.agent].Settings.of(method.settings)
-    return experiment
+
+
+def _sweep(data: dict[str, Any]) -> Sweep:
+    setting, values = data.pop("setting"), data.pop("values")
+    return Sweep(setting, {method: tuple(numbers) for method, numbers in values.items()}, Scale(**data))
 
 
 def _folder() -> Any:

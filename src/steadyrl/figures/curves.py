@@ -17,12 +17,13 @@ Curves = dict[str, Any]
 
 ROWS = {
     "return": "return",
-    "gini_deviation": "GD of discounted return",
+    "gini_deviation": "GD",
+    "variance": "variance",
     "goal_rate": "goal rate",
     "red_visit_rate": "red-visit rate",
     "optimal_rate": "optimal risk-aversion rate",
 }
-COLOURS = ("#4c72b0", "#c44e52", "#dd8452", "#55a868", "#8172b3", "#937860")
+COLOURS = ("#4c72b0", "#c44e52", "#dd8452", "#e5ae38", "#55a868", "#8172b3", "#937860", "#64b5cd", "#8c8c8c", "#da8bc3")
 
 
 def draw_learning_curves(experiment: Experiment, curves: dict[tuple[str, str], Curves], path: Path) -> None:
@@ -44,8 +45,8 @@ def draw_learning_curves(experiment: Experiment, curves: dict[tuple[str, str], C
             panel.grid(alpha=0.25)
             panel.spines[["top", "right"]].set_visible(False)
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(experiment.methods), frameon=False)
-    figure.supxlabel(f"mean of {experiment.seeds} seeds, shaded: one standard error", fontsize="small")
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
+    figure.supxlabel(f"mean of {experiment.scale.seeds} seeds, shaded: one standard error", fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 

@@ -1,0 +1,56 @@
+"""Sensitivity to one setting: how the last tenth of training depends on it, for each method that was swept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from steadyrl.figures.curves import Curves
+
+if TYPE_CHECKING:
+    from steadyrl.experiment import Experiment
+
+ROWS = {"return": "return", "goal_rate": "goal rate", "red_visit_rate": "red-visit rate"}
+COLOURS = ("#4c72b0", "#c44e52", "#55a868", "#8172b3")
+
+
+def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curves], path: Path) -> None:
+    """One column a method, one row a measure, a line for each variant; the bars are one standard error over seeds."""
+    sweep = experiment.sweep
+    assert sweep is not None
+    methods = [method for method in experiment.methods if method.name in sweep.values]
+    figure = Figure(figsize=(3.2 * len(methods), 2.2 * len(ROWS) + 0.8), layout="constrained")
+    axes = figure.subplots(len(ROWS), len(methods), squeeze=False, sharex="col", sharey="row")
+    for column, method in enumerate(methods):
+        values = sweep.values[method.name]
+        axes[0, column].set_title(AGENT_TITLES.get(method.agent, method.agent))
+        axes[-1, column].set_xlabel("lambda")
+        for row, (metric, label) in enumerate(ROWS.items()):
+            panel = axes[row, column]
+            panel.set_ylabel(label if column == 0 else "")
+            if max(values) / min(values) > 10:
+                panel.set_xscale("log")
+            for colour, variant in zip(COLOURS, experiment.variants, strict=False):
+                of_seeds = [_ends(curves[variant.name, f"{method.name}={value:g}"][metric]) for value in values]
+                means = [seeds.mean() for seeds in of_seeds]
+                errors = [seeds.std(ddof=1) / np.sqrt(len(seeds)) if len(seeds) > 1 else 0.0 for seeds in of_seeds]
+                panel.errorbar(values, means, errors, color=colour, label=variant.name, marker="o", ms=3.5, capsize=2)
+            panel.axvline(method.settings[sweep.setting], color="grey", linestyle=":", linewidth=1)
+            panel.grid(alpha=0.25)
+            panel.spines[["top", "right"]].set_visible(False)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
+    scale = sweep.scale
+    note = f"last tenth of {scale.episodes:,} episodes, mean and standard error of {scale.seeds} seeds; dotted: as used"
+    figure.supxlabel(note, fontsize="small")
+    figure.savefig(path, dpi=150)
+
+
+AGENT_TITLES = {"mg": "MG", "mvo": "MVO", "tamar": "Tamar", "mvp": "MVP"}
+
+
+def _ends(values: np.ndarray) -> np.ndarray:
+    return np.asarray(values[:, -max(1, values.shape[1] // 10) :].mean(axis=1))
