@@ -126,11 +126,12 @@ def test_agents_are_listed_with_their_settings(capsys):
     assert "risk_aversion = 1.2" in settings
 
 
-def test_stopping_keeps_what_was_learned(tmp_path):
+def test_stopping_keeps_what_was_learned(tmp_path, request):
     out = tmp_path / "run"
     arguments = ["train", ENV, "--episodes", "100000000", "--out", str(out), "--no-progress"]
     command = [sys.executable, "-m", "steadyrl", *arguments]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    request.addfinalizer(process.kill)  # Whatever fails below, it must not run on.
     metrics = out / "metrics.jsonl"
     deadline = time.monotonic() + 90
     while not (metrics.exists() and metrics.read_text().count("\n") > 30):
