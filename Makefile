@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: run test lint format bench clean
 
-run: $(READY)  ## Train REINFORCE, MG and MVO on the Guarded Maze, print the table, draw the curves.
+run: $(READY)  ## Train all methods on the Guarded Maze at a quick scale: table, pictures, page.
 	@$(BIN)/steadyrl reproduce maze --quick
 
 test: $(READY)  ## The whole test suite, on two processes.
@@ -31,5 +31,5 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "steadyrl needs Python 3.11 or later; try: make PYTHON=python3.11")'
 	@echo "Setting up $(VENV) (once; a minute or two) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,report]'
 	@touch $@

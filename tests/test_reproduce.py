@@ -51,7 +51,9 @@ def test_tables_hold_the_numbers_of_the_runs(reproduced, capsys):
     mdp = agents[0].env.unwrapped.maze.mdp
     V = np.mean([exact.return_distribution(mdp, agent.probabilities(), 0.999).variance for agent in agents])
     assert f"| {V:.2f} [" in written
-    assert told.splitlines()[-1] == f"Pictures: {reproduced / 'learning_curves.png'}"
+    *_, pictures, page = told.splitlines()
+    assert pictures == f"Pictures: {reproduced / 'learning_curves.png'}"
+    assert page == f"Page: {reproduced / 'report.html'}"
 
 
 def test_the_picture_has_a_curve_of_each_method(reproduced):
@@ -75,13 +77,13 @@ def test_a_sweep_trains_each_value_and_draws_its_figure(tmp_path):
     whole = load("maze", seeds=2, episodes=500)
     sweep = dataclasses.replace(whole.sweep, values={"tamar": (1e-6, 1e-3)}, scale=Scale(2, 100, 50))
     one = dataclasses.replace(whole.only(["tamar"]), variants=whole.variants[:1], sweep=sweep, scale=Scale(2, 100, 50))
-    reproduce(one, tmp_path)
+    reproduce(one, tmp_path / "maze")
     for value in ("1e-06", "0.001"):
-        config = read_config(tmp_path / "sweep" / "goal-20" / f"tamar={value}" / "seed1")
+        config = read_config(tmp_path / "maze-sweep" / "goal-20" / f"tamar={value}" / "seed1")
         assert config["settings"]["risk_aversion"] == float(value)
         assert config["settings"]["threshold"] == 50
-    assert (tmp_path / "sensitivity.png").stat().st_size > 10_000
-    assert "Tamar printed 1e-06" in (tmp_path / "sensitivity.md").read_text()
+    assert (tmp_path / "maze" / "sensitivity.png").stat().st_size > 10_000
+    assert "Tamar printed 1e-06" in (tmp_path / "maze" / "sensitivity.md").read_text()
 
 
 def test_optimal_rate_is_the_share_of_all_episodes_so_far():

@@ -150,6 +150,22 @@ class Reproduce:
 
 
 @dataclass(frozen=True)
+class Report:
+    """Write a page about all runs below a folder: one HTML file that opens from disk, without a network."""
+
+    folder: tyro.conf.Positional[Path]
+    """Where to look for run folders."""
+    out: Path | None = None
+    """The file to write; by default report.html in that folder."""
+
+    def __call__(self) -> None:
+        """Run the command."""
+        from steadyrl.report import write_report
+
+        print(f"Page: {write_report(self.folder, self.out)}")
+
+
+@dataclass(frozen=True)
 class Agents:
     """List the agents, or all settings of one of them with their defaults."""
 
@@ -174,7 +190,7 @@ class Agents:
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; a mistake in what was asked for ends in one line, and in status 2."""
     command = tyro.extras.subcommand_cli_from_dict(
-        {"train": Train, "evaluate": Evaluate, "reproduce": Reproduce, "agents": Agents},
+        {"train": Train, "evaluate": Evaluate, "reproduce": Reproduce, "report": Report, "agents": Agents},
         prog="steadyrl",
         description="Risk-averse reinforcement learning: policies whose return is high and steady.",
         args=arguments,
@@ -194,7 +210,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _is_users(error: Exception) -> bool:
     """Whether an error says what the user can mend; anything else is a defect and keeps its traceback."""
     gymnasium = sys.modules.get("gymnasium")
-    mendable: tuple[Any, ...] = (ValueError, OSError, FloatingPointError)
+    mendable: tuple[Any, ...] = (ValueError, OSError, FloatingPointError, ModuleNotFoundError)
     return isinstance(error, (*mendable, gymnasium.error.Error) if gymnasium else mendable)
 
 

@@ -14,6 +14,7 @@ from steadyrl.experiment import Experiment, Method, Variant
 from steadyrl.figures.curves import Curves, draw_learning_curves
 from steadyrl.figures.sensitivity import draw_sensitivity
 from steadyrl.progress import TrainingProgress, bar
+from steadyrl.report import write_report
 from steadyrl.runs import Run, config_of, is_finished, read_metrics
 from steadyrl.summary import Cell, exact_risk, print_summary, write_summary
 from steadyrl.training import learn_together, rounds_per_record
@@ -24,18 +25,22 @@ def reproduce(experiment: Experiment, out: Path) -> None:
     pictures = [out / "learning_curves.png"]
     train(experiment, out)
     cells = read_cells(experiment, out)
-    swept = experiment.swept()
+    swept, swept_out = experiment.swept(), out.with_name(f"{out.name}-sweep")
     if swept is not None:
-        train(swept, out / "sweep")
+        train(swept, swept_out)
     print_summary(experiment, cells)
     write_summary(experiment, cells, out / "summary.md")
     draw_learning_curves(experiment, {key: cell.curves for key, cell in cells.items()}, pictures[0])
     if swept is not None:
-        swept_cells = read_cells(swept, out / "sweep")
+        swept_cells = read_cells(swept, swept_out)
         write_summary(swept, swept_cells, out / "sensitivity.md")
         pictures.append(out / "sensitivity.png")
         draw_sensitivity(experiment, {key: cell.curves for key, cell in swept_cells.items()}, pictures[-1])
     print(f"Pictures: {', '.join(map(str, pictures))}")
+    try:
+        print(f"Page: {write_report(out)}")
+    except ImportError as error:
+        print(f"Page: not written. {error}")
 
 
 def train(experiment: Experiment, out: Path) -> None:

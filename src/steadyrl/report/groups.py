@@ -44,10 +44,10 @@ def settings_of(config: dict[str, Any]) -> Settings:
     """All of a config that a result depends on, but the seed and the versions."""
     env, budget = config["env"], config.get("budget") or {}
     return {
-        ("env", "env"): env.get("id"),
-        **{("env", name): value for name, value in (env.get("options") or {}).items()},
         ("agent", "agent"): config["agent"],
         **{("agent", name): value for name, value in config["settings"].items()},
+        ("env", "env"): env.get("id"),
+        **{("env", name): value for name, value in (env.get("options") or {}).items()},
         **{("budget", f"budget of {unit}"): value for unit, value in budget.items()},
         ("engine", "engine"): config.get("engine"),
     }
@@ -119,10 +119,13 @@ def _titles(alike: list[list[FoundRun]], folders: list[PurePosixPath]) -> list[t
 
 
 def _method(own: Settings, everyone: list[Settings]) -> str:
-    """The agent, and what tells it from the others of its kind."""
-    agent = ("agent", "agent")
-    keys = differing([other for other in everyone if other[agent] == own[agent]])
-    return ", ".join([str(own[agent]), *_told(own, [key for key in keys if key[0] != "env"])])
+    """The agent, and what tells it from the others of its kind: its settings, or else budget and engine too."""
+    kind = [other for other in everyone if other["agent", "agent"] == own["agent", "agent"]]
+    keys = [key for key in differing(kind) if key[0] != "env"]
+    of_agent = [key for key in keys if key[0] == "agent"]
+    if len({_frozen(_told(other, of_agent)) for other in kind}) == len({_frozen(_told(other, keys)) for other in kind}):
+        keys = of_agent
+    return ", ".join([str(own["agent", "agent"]), *_told(own, keys)])
 
 
 def _variant(own: Settings, place: PurePosixPath, everyone: list[Settings], places: list[PurePosixPath]) -> str:
@@ -132,11 +135,11 @@ def _variant(own: Settings, place: PurePosixPath, everyone: list[Settings], plac
         for settings, other in zip(everyone, places, strict=True)
         if other == place
     ]
-    keys = differing(worlds)
-    if place.name and not keys:
+    if place.name and not differing(worlds):
         return str(place)
-    name = str(own["env", "env"]).rsplit("/", 1)[-1]
-    told = ", ".join([name, *_told(own, [key for key in keys if key[1] != "env"])])
+    name = own["env", "env"]
+    options = differing([world for world in worlds if world["env", "env"] == name])
+    told = ", ".join([str(name).rsplit("/", 1)[-1], *_told(own, options)])
     return f"{place}: {told}" if place.name else told
 
 
@@ -148,6 +151,7 @@ def _frozen(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def _natural(text: str) -> list[tuple[int, str]]:
-    """Sorts goal-20 before goal-100."""
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", text)]
+def _natural(text: str) -> list[tuple[float, str]]:
+    """Sorts goal-20 before goal-100, and 0.25 before 0.5."""
+    parts = re.split(r"(\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)", text)
+    return [(float(part.replace(",", "")), "") if index % 2 else (0.0, part) for index, part in enumerate(parts)]

@@ -96,9 +96,9 @@ def _recorded(run: FoundRun, measure: str) -> tuple[Array, Array] | None:
 
 
 def _thinned(x: Array, Y: Array) -> tuple[Array, Array]:
-    """Means of neighbouring points, so that at most `POINTS` are left."""
+    """Means of neighbouring points at the last one's episode, so that at most `POINTS` are left."""
     if len(x) <= POINTS:
         return x, Y
     starts = np.linspace(0, len(x), POINTS, endpoint=False).astype(int)
     sizes = np.diff(starts, append=len(x))
-    return np.add.reduceat(x, starts) / sizes, np.add.reduceat(Y, starts, axis=1) / sizes
+    return x[starts + sizes - 1], np.add.reduceat(Y, starts, axis=1) / sizes

@@ -22,8 +22,7 @@ def share(value: float) -> str:
     """A rate in per cent, which is 0 % or 100 % only if it is exactly that, or within a thousandth."""
     if not math.isfinite(value):
         return "n/a"
-    near_an_end = 0.0005 <= value < 0.01 or 0.99 < value <= 0.9995
-    return f"{100 * value:.{1 if near_an_end else 0}f} %"
+    return f"{100 * value:.{1 if _near_an_end(value) else 0}f} %"
 
 
 def is_rate(measure: str) -> bool:
@@ -31,18 +30,26 @@ def is_rate(measure: str) -> bool:
     return measure.endswith("_rate")
 
 
-def with_error(mean: float, error: float | None, measure: str) -> str:
-    """As in `8.69 ± 0.04` or `97 ± 1 %`; `error` is None where there is only one seed."""
-    if not math.isfinite(mean):
-        return "n/a"
+def with_error(mean: float, error: float | None, measure: str, largest: float) -> str:
+    """As in `8.69 ± 0.04` or `97 ± 1 %`, with a digit more where that shows the error.
+
+    Beside a `largest` of 7.57 nobody needs to know 0.00415 to five decimals: four will do. `error` is None where there
+    is only one seed.
+    """
+    if error is None or not math.isfinite(mean + error):
+        return share(mean) if is_rate(measure) else number(mean)
     if is_rate(measure):
-        return share(mean) if error is None else f"{100 * mean:.0f} ± {100 * error:.0f} %"
-    return number(mean) if error is None else f"{number(mean)} ± {error:,.{_decimals(mean)}f}"
+        fine = error < 0.005 and (error >= 0.0005 or _near_an_end(mean))
+        return f"{100 * mean:.{int(fine)}f} ± {100 * error:.{int(fine)}f} %"
+    decimals = _decimals(mean)
+    shows = 0.05 <= error * 10.0**decimals < 0.5
+    decimals = min(decimals + shows, _decimals(largest) + 2)
+    return f"{mean:,.{decimals}f} ± {error:,.{decimals}f}"
 
 
-def with_interval(estimate: Estimate) -> str:
-    """As in `8.69 [8.61, 8.78]`."""
-    return f"{number(estimate.value)} [{number(estimate.low)}, {number(estimate.high)}]"
+def interval(estimate: Estimate) -> str:
+    """As in `[8.61, 8.78]`."""
+    return f"[{number(estimate.low)}, {number(estimate.high)}]"
 
 
 def count(number_of: int, thing: str) -> str:
@@ -69,5 +76,10 @@ def setting(value: Any) -> str:
 
 
 def _decimals(value: float) -> int:
-    magnitude = math.floor(math.log10(abs(value))) if value else 0
+    """So many that three digits are significant, after rounding: none for -99.99."""
+    magnitude = math.floor(math.log10(abs(float(f"{value:.3g}")))) if value else 0
     return max(0, 2 - magnitude)
+
+
+def _near_an_end(rate: float) -> bool:
+    return 0.0005 < rate < 0.01 or 0.99 < rate < 0.9995

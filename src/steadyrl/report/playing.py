@@ -75,8 +75,7 @@ def visits_of(maze: Maze, episodes: Episodes) -> Array:
     visits = np.zeros(maze.grid.size)
     cells, happened = np.asarray(episodes.observations), np.asarray(episodes.mask) > 0
     np.add.at(visits, cells[happened], 1.0)
-    each, last = np.arange(len(cells)), happened.sum(axis=1) - 1
-    np.add.at(visits, maze.destination[cells[each, last], np.asarray(episodes.actions)[each, last]], 1.0)
+    np.add.at(visits, np.asarray(episodes.last_observations), 1.0)
     return visits.reshape(maze.grid.shape) / len(cells)
 
 
