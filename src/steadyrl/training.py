@@ -86,29 +86,39 @@ def rounds_per_record(agent: Agent) -> int:
 def _record(agent: Agent, k: int, learners: Any, rounds: Rounds, per_record: int) -> list[Metrics]:
     """Move agent k to where its learner is now, and say what its rounds were like, `per_record` of them at a time."""
     agent.learner = jax.tree.map(lambda x: x[k], learners)
-    latest = []
-    for start in range(0, len(rounds.updates), per_record):
-        some = slice(start, start + per_record)
-        lengths, discounted = rounds.lengths[some, k], rounds.discounted_returns[some, k].astype(np.float64).ravel()
-        agent.iterations += len(lengths)
-        agent.episodes += lengths.size
-        agent.timesteps += int(lengths.sum())
-        spread = {"gini_deviation": gini_deviation, "variance": variance} if lengths.size > 1 else {}
-        latest.append(
-            {
-                "iteration": agent.iterations,
-                "episodes": agent.episodes,
-                "timesteps": agent.timesteps,
-                "return": float(rounds.returns[some, k].mean()),
-                "discounted_return": float(discounted.mean()),
-                **{name: float(measure(discounted)) for name, measure in spread.items()},
-                "length": float(lengths.mean()),
-                **{name: float(value[some, k].mean()) for name, value in rounds.facts.items()},
-                "updates": float(rounds.updates[some, k].mean()),
-                "time": round(time.time(), 3),
-            }
-        )
+    mine = jax.tree.map(lambda x: x[:, k], rounds)
+    whole = len(mine.updates) // per_record * per_record
+    latest = _told(agent, jax.tree.map(lambda x: x[:whole], mine), per_record)
+    # What is left at the end of a budget makes a shorter record.
+    latest += _told(agent, jax.tree.map(lambda x: x[whole:], mine), len(mine.updates) - whole)
     agent.history.extend(latest)
+    return latest
+
+
+def _told(agent: Agent, rounds: Rounds, per_record: int) -> list[Metrics]:
+    """The records of rounds [c, n], all computed at once."""
+    records = len(rounds.updates) // per_record if per_record else 0
+    if not records:
+        return []
+    told: Rounds = jax.tree.map(lambda x: np.asarray(x, np.float64).reshape(records, -1), rounds)
+    episodes, timesteps = told.lengths.shape[1], told.lengths.sum(axis=1)
+    spread = {"gini_deviation": gini_deviation, "variance": variance} if episodes > 1 else {}
+    columns = {
+        "return": told.returns.mean(axis=1),
+        "discounted_return": told.discounted_returns.mean(axis=1),
+        **{name: measure(told.discounted_returns) for name, measure in spread.items()},
+        "length": told.lengths.mean(axis=1),
+        **{name: value.mean(axis=1) for name, value in told.facts.items()},
+        "updates": told.updates.mean(axis=1),
+    }
+    latest = []
+    for r in range(records):
+        agent.iterations += per_record
+        agent.episodes += episodes
+        agent.timesteps += int(timesteps[r])
+        counts = {"iteration": agent.iterations, "episodes": agent.episodes, "timesteps": agent.timesteps}
+        means = {name: float(column[r]) for name, column in columns.items()}
+        latest.append({**counts, **means, "time": round(time.time(), 3)})
     return latest
 
 
