@@ -81,9 +81,7 @@ def discounted(rewards):
 # The Gymnasium face
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"layout": NO_WHITE_PATH, "red_rewards": (5,), "red_probabilities": (1,)}]
-)
+@pytest.mark.parametrize("options", [{}, {"layout": NO_WHITE_PATH, "red_rewards": (5,), "red_probabilities": (1,)}])
 def test_passes_gymnasiums_checker(options):
     check_env(gym.make(ID, **options).unwrapped)
 

@@ -270,6 +270,12 @@ class TestNumbers:
     def test_are_told_as_people_like_them(self, told, text):
         assert told == text
 
+    def test_no_two_methods_look_alike(self):
+        methods = [f"method {index}" for index in range(30)]
+        palette = Palette(methods)
+        assert len({(palette.colour(method), palette.dash(method)) for method in methods}) == 30
+        assert len({palette.colour(method) for method in methods[:13]}) == 13
+
     def test_large_mazes_are_drawn_without_numbers(self):
         wide = Maze(layout="S" + "." * 20 + "G")
         assert maze_map(wide, np.ones(wide.grid.shape), 10.0).count("<text") == 2  # S and G

@@ -10,7 +10,7 @@ import steadyrl
 from steadyrl import exact
 from steadyrl.cli import main
 from steadyrl.experiment import Scale, load
-from steadyrl.figures.curves import COLOURS, optimal_rate
+from steadyrl.figures.curves import COLOURS, optimal_rate, style
 from steadyrl.reproduce import read_curves, reproduce
 from steadyrl.runs import read_config
 from steadyrl.summary import interval
@@ -84,6 +84,11 @@ def test_a_sweep_trains_each_value_and_draws_its_figure(tmp_path):
         assert config["settings"]["threshold"] == 50
     assert (tmp_path / "maze" / "sensitivity.png").stat().st_size > 10_000
     assert "Tamar printed 1e-06" in (tmp_path / "maze" / "sensitivity.md").read_text()
+
+
+def test_no_two_methods_look_alike():
+    styles = [tuple(style(number).values()) for number in range(len(load("maze").methods))]
+    assert len(set(styles)) == len(styles) > len(COLOURS)
 
 
 def test_optimal_rate_is_the_share_of_all_episodes_so_far():

@@ -84,6 +84,7 @@ class Experiment:
                 method,
                 name=f"{method.name}={value:g}",
                 title=f"{method.title} {value:g}",
+                source=f"{self.sweep.setting} {value:g}; the rest as {method.title} in the main experiment",
                 settings={**method.settings, self.sweep.setting: value},
             )
             for method in self.methods

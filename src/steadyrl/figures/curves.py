@@ -37,8 +37,8 @@ def draw_learning_curves(experiment: Experiment, curves: dict[tuple[str, str], C
         for row, (metric, label) in enumerate(ROWS.items()):
             panel = axes[row, column]
             panel.set_ylabel(label if column == 0 else "")
-            for colour, method in zip(COLOURS, experiment.methods, strict=False):
-                _draw(panel, curves[variant.name, method.name], metric, method.title, colour)
+            for number, method in enumerate(experiment.methods):
+                _draw(panel, curves[variant.name, method.name], metric, method.title, style(number))
             if metric.endswith("_rate"):
                 # The share over all episodes so far grows slowly: its axis ends where the curves do.
                 panel.set_ylim(0 if metric == "optimal_rate" else -0.03, None if metric == "optimal_rate" else 1.03)
@@ -51,15 +51,21 @@ def draw_learning_curves(experiment: Experiment, curves: dict[tuple[str, str], C
     figure.savefig(path, dpi=150)
 
 
-def _draw(panel: Axes, curves: Curves, metric: str, title: str, colour: str) -> None:
+def style(number: int) -> dict[str, Any]:
+    """How to draw the line of a method: a colour of its own, and another dash when the colours begin anew."""
+    dashes = ("-", "--", ":")
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes[number // len(COLOURS) % len(dashes)]}
+
+
+def _draw(panel: Axes, curves: Curves, metric: str, title: str, line: dict[str, Any]) -> None:
     values = optimal_rate(curves) if metric == "optimal_rate" else curves.get(metric)
     if values is None:
         return
     episodes, mean = curves["episodes"][0], values.mean(axis=0)
-    panel.plot(episodes, mean, color=colour, label=title, linewidth=1.4)
+    panel.plot(episodes, mean, label=title, linewidth=1.4, **line)
     if len(values) > 1:
         error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        panel.fill_between(episodes, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
+        panel.fill_between(episodes, mean - error, mean + error, color=line["color"], alpha=0.2, linewidth=0)
 
 
 def optimal_rate(curves: Curves) -> Any:

@@ -17,7 +17,8 @@ from steadyrl.risk_report import Estimate
 Figure = dict[str, Any]
 """{"data": traces, "layout": ...}."""
 
-PALETTE = (*COLOURS, "#da8bc3", "#8c8c8c", "#ccb974", "#64b5cd")
+PALETTE = tuple(dict.fromkeys((*COLOURS, "#da8bc3", "#8c8c8c", "#64b5cd", "#1b7a78", "#8a2846", "#9bb53c")))
+"""The figures' colours first, then more; each once."""
 DASHES = {"solid": "solid", "dash": "dashed", "dot": "dotted"}
 """Kinds of lines, as plotly and as CSS call them."""
 INK, FAINT = "#1f2933", "#e4e7eb"

@@ -17,8 +17,8 @@ from steadyrl.report.panels import Figure, Palette, curve_panel, distribution_pa
 from steadyrl.report.playing import Play, marks_of
 from steadyrl.report.runs_found import Notes
 
-COMMANDS = 5
-"""At most so many commands are listed."""
+LISTED = 5
+"""At most so many commands, or names in a note, are listed."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,8 @@ def _curves(groups: Sequence[Group], measures: Sequence[str], palette: Palette, 
         for method in dict.fromkeys(group.method for group in groups)
     )
     text = (
-        "Mean over seeds during training; the band is one standard error. Press a name to hide its curves. "
+        "Mean over seeds of the episodes learned from, exploration included; the band is one standard error. "
+        "Press a name to hide its curves. "
         "With a mouse, drag to zoom and double-click to come back."
     )
     return (
@@ -198,15 +199,21 @@ def _notes(notes: Notes) -> str:
     if not notes:
         return ""
     items = "".join(
-        f"<li>{numerals.count(len(names), 'run')}, {html.escape(reason)}: {html.escape(', '.join(names))}</li>"
+        f"<li>{numerals.count(len(names), 'run')}, {html.escape(reason)}: {html.escape(_first(names))}</li>"
         for reason, names in notes.items()
     )
     return f'<div class="notes"><p>Not everything is here:</p><ul>{items}</ul></div>'
 
 
+def _first(names: Sequence[str]) -> str:
+    """The first few of them."""
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more
+
+
 def _codes(commands: Sequence[str]) -> str:
-    codes = "".join(f"<code>{html.escape(command)}</code>" for command in commands[:COMMANDS])
-    return codes + (f"and {len(commands) - COMMANDS} more" if len(commands) > COMMANDS else "")
+    codes = "".join(f"<code>{html.escape(command)}</code>" for command in commands[:LISTED])
+    return codes + (f"and {len(commands) - LISTED} more" if len(commands) > LISTED else "")
 
 
 def _command(text: str) -> str:
