@@ -123,7 +123,8 @@ def test_an_agent_that_can_roll_out_is_asked_first():
             if not deterministic:
                 return None
             rewards = np.tile(np.array([3.0, 1.0], dtype=np.float32), (episodes, 1))
-            return Episodes(None, None, rewards, np.ones_like(rewards), {"goal_rate": np.arange(episodes) % 2})
+            facts = {"goal_rate": np.arange(episodes) % 2}
+            return Episodes(None, None, rewards, np.ones_like(rewards), None, None, facts)
 
     agent = Compiled()
     rolled = evaluate(agent, Corridor, episodes=4, deterministic=True)
