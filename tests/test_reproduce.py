@@ -1,6 +1,7 @@
 """An experiment at a tiny scale: what it trains, keeps, tells and draws."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -54,6 +55,9 @@ def test_tables_hold_the_numbers_of_the_runs(reproduced, capsys):
     *_, pictures, page = told.splitlines()
     assert pictures == f"Pictures: {reproduced / 'learning_curves.png'}"
     assert page == f"Page: {reproduced / 'report.html'}"
+    numbers = json.loads((reproduced / "curves.json").read_text())["goal 20"]["mvo"]
+    assert numbers["episodes"] == [500, 1000]
+    assert numbers["mean"]["return"][-1] == pytest.approx(last.mean(), rel=1e-3)
 
 
 def test_the_picture_has_a_curve_of_each_method(reproduced):

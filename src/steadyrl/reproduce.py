@@ -16,7 +16,7 @@ from steadyrl.figures.sensitivity import draw_sensitivity
 from steadyrl.progress import TrainingProgress, bar
 from steadyrl.report import write_report
 from steadyrl.runs import Run, config_of, is_finished, read_metrics
-from steadyrl.summary import Cell, exact_risk, print_summary, write_summary
+from steadyrl.summary import Cell, exact_risk, print_summary, write_curves, write_summary
 from steadyrl.training import learn_together, rounds_per_record
 
 
@@ -30,6 +30,7 @@ def reproduce(experiment: Experiment, out: Path) -> None:
         train(swept, swept_out)
     print_summary(experiment, cells)
     write_summary(experiment, cells, out / "summary.md")
+    write_curves(cells, out / "curves.json")
     draw_learning_curves(experiment, {key: cell.curves for key, cell in cells.items()}, pictures[0])
     if swept is not None:
         swept_cells = read_cells(swept, swept_out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -106,6 +107,29 @@ def write_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell], pa
         "\n".join(f"- {method.title}: {method.source}." for method in experiment.methods),
     ]
     write_whole(path, ("\n\n".join(text) + "\n").encode())
+
+
+def write_curves(cells: dict[tuple[str, str], Cell], path: Path, points: int = 40) -> None:
+    """The learning curves as numbers: mean and standard error over seeds, at about `points` places, as JSON."""
+    told: dict[str, Any] = {}
+    for (variant, method), cell in cells.items():
+        records = cell.curves["episodes"].shape[1]
+        at = np.unique(np.linspace(0, records - 1, min(points, records)).astype(int))
+        metrics = {
+            name: cell.curves[name][:, at] for name in cell.curves if name not in ("iteration", "episodes", "time")
+        }
+        means = {name: _rounded(values.mean(axis=0)) for name, values in metrics.items()}
+        seeds = len(cell.curves["episodes"])
+        errors = {
+            n: _rounded(values.std(axis=0, ddof=1) / np.sqrt(seeds)) for n, values in metrics.items() if seeds > 1
+        }
+        episodes = cell.curves["episodes"][0, at].tolist()
+        told.setdefault(variant, {})[method] = {"episodes": episodes, "mean": means, "standard_error": errors}
+    write_whole(path, json.dumps(told).encode())
+
+
+def _rounded(values: Any) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]
 
 
 def _title(experiment: Experiment) -> str:
