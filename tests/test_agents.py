@@ -9,6 +9,7 @@ import pytest
 
 import steadyrl
 from steadyrl.agents import AGENTS, MeanGini, Reinforce
+from steadyrl.envs.guarded_maze import GuardedMazeEnv
 from steadyrl.training import learn_together
 
 ENV = "steadyrl/GuardedMaze-v0"
@@ -69,13 +70,14 @@ def test_same_seed_same_bits(engine):
 
 def test_many_seeds_at_once_are_the_seeds_one_by_one():
     """The same seed list gives the same bits; a seed alone gives the same up to the rounding of one program."""
-    lists = [[MeanGini(maze(), seed=s) for s in (0, 1, 2)] for _ in range(2)]
+    lists = [[MeanGini(maze(), seed=s) for s in range(6)] for _ in range(2)]  # more than one group
     for agents in lists:
         learn_together(agents, total_episodes=500, progress_bar=False)
     for one, other in zip(*lists, strict=True):
         np.testing.assert_array_equal(table(one), table(other))
-    alone = MeanGini(maze(), seed=1).learn(total_episodes=500, progress_bar=False)
-    np.testing.assert_allclose(table(alone), table(lists[0][1]), atol=1e-4)
+    for seed in (1, 4):
+        alone = MeanGini(maze(), seed=seed).learn(total_episodes=500, progress_bar=False)
+        np.testing.assert_allclose(table(alone), table(lists[0][seed]), atol=1e-4)
     assert np.abs(table(lists[0][0]) - table(lists[0][1])).max() > 1e-3
 
 
@@ -104,7 +106,7 @@ def test_a_callback_sees_each_round_and_only_false_stops():
 
     def callback(locals_, globals_):
         seen.append((locals_["self"], locals_["num_timesteps"], locals_["metrics"]["episodes"]))
-        return False if len(seen) == 3 else (None if len(seen) == 1 else 0)
+        return np.bool_(False) if len(seen) == 3 else (None if len(seen) == 1 else 0)
 
     agent = Reinforce(maze(), seed=0).learn(total_episodes=1000, callback=callback, progress_bar=False)
     assert agent.episodes == 150
@@ -205,6 +207,26 @@ def test_help_lists_every_setting_with_its_default():
             assert f"{field.name} = {field.default}" in kind.__doc__
             assert field.metadata["sentence"] in kind.__doc__
         assert list(parameters)[:3] == ["env", "seed", "engine"]
+
+
+def test_a_maze_with_its_own_rules_is_not_compiled():
+    class Doubled(GuardedMazeEnv):
+        def step(self, action):
+            observation, reward, *rest = super().step(action)
+            return observation, 2 * reward, *rest
+
+    assert Reinforce(Doubled()).engine == "gymnasium"
+    assert Reinforce(GuardedMazeEnv()).engine == "compiled"
+
+
+def test_an_agent_is_not_evaluated_in_a_world_of_another_size():
+    with pytest.raises(ValueError, match="observation_space is Discrete"):
+        steadyrl.evaluate(Reinforce(maze()), maze(layout=CORRIDOR), episodes=5)
+
+
+def test_a_red_cell_with_one_reward_can_be_trained_in():
+    env = maze(red_rewards=(-5.0,), red_probabilities=(1.0,))
+    assert Reinforce(env).learn(total_episodes=50, progress_bar=False).history[0]["return"] < -50
 
 
 def test_sixty_four_bits_stay_off():

@@ -66,6 +66,15 @@ def test_an_environment_that_cannot_be_made_again_leaves_a_policy(tmp_path):
     steadyrl.load(tmp_path / "a.steady", env=ENV).learn(total_episodes=50, progress_bar=False)
 
 
+def test_a_changed_time_limit_is_kept_and_a_wrapper_is_not_forgotten(tmp_path):
+    short = gym.make("FrozenLake-v1", max_episode_steps=7)
+    steadyrl.Reinforce(short).save(tmp_path / "a.steady")
+    assert steadyrl.load(tmp_path / "a.steady").env.spec.max_episode_steps == 7
+    wrapped = gym.wrappers.TransformReward(gym.make("FrozenLake-v1"), lambda r: 2 * r)
+    steadyrl.Reinforce(wrapped).save(tmp_path / "b.steady")
+    assert steadyrl.load(tmp_path / "b.steady").env is None
+
+
 def test_the_wrong_class_says_which_is_right(trained):
     with pytest.raises(ValueError, match=r"holds a MeanGini, not a MVO"):
         steadyrl.MVO.load(trained[1])

@@ -77,6 +77,18 @@ def test_finished_runs_are_kept_and_others_trained_anew(reproduced, capsys):
     assert lost.read_bytes() == bits
 
 
+def test_other_runs_are_not_replaced_and_short_ones_leave_a_record(reproduced, tmp_path, capsys):
+    other = [*COMMAND[:-1], "--out", str(reproduced)]
+    other[other.index("1000")] = "500"
+    with pytest.raises(SystemExit):
+        main(other)
+    assert "other settings" in capsys.readouterr().err
+    short = [*COMMAND[:-1], "--out", str(tmp_path)]
+    short[short.index("1000")] = "100"
+    main(short)
+    assert read_curves([tmp_path / "goal-20" / "mvo" / "seed0"])["episodes"].tolist() == [[100]]
+
+
 def test_a_sweep_trains_each_value_and_draws_its_figure(tmp_path):
     whole = load("maze", seeds=2, episodes=500)
     sweep = dataclasses.replace(whole.sweep, values={"tamar": (1e-6, 1e-3)}, scale=Scale(2, 100, 50))

@@ -27,7 +27,12 @@ def random_mdp(seed=0, S=4, A=3, K=3, horizon=6):
     )
 
 
-MAZES = {"maze": Maze().mdp, "no draw on bump": Maze(draw_on_bump=False).mdp, "random": random_mdp()}
+MAZES = {
+    "maze": Maze().mdp,
+    "no draw on bump": Maze(draw_on_bump=False).mdp,
+    "random": random_mdp(),
+    "one outcome": random_mdp(K=1),
+}
 
 
 @pytest.mark.parametrize("mdp", MAZES.values(), ids=MAZES.keys())

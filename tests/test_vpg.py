@@ -84,7 +84,7 @@ def test_ratios_out_of_all_bounds_do_no_harm():
 @pytest.mark.parametrize("kind", [MeanGini, MVO])
 def test_no_aversion_to_risk_is_reinforce_bit_for_bit(kind):
     neutral = Reinforce(ENV, seed=4).learn(total_episodes=500, progress_bar=False)
-    averse = kind(ENV, seed=4, risk_aversion=0.0, policy_learning_rate=1e-4)
+    averse = kind(ENV, seed=4, risk_aversion=0.0)
     averse.learn(total_episodes=500, progress_bar=False)
     np.testing.assert_array_equal(neutral.learner.theta, averse.learner.theta)
     np.testing.assert_array_equal(neutral.learner.phi, averse.learner.phi)

@@ -73,7 +73,8 @@ def read(path: str | os.PathLike[str], env: EnvLike | None = None) -> Agent:
             f"{path} was trained on {observation_space} and {action_space}, but this environment has "
             f"{made.observation_space} and {made.action_space}. Pass an environment with the same spaces."
         )
-    engine = header["engine"] if env is None else "auto"
+    # A compiled agent may go on in an environment that cannot be compiled; a hosted one stays hosted.
+    engine = "auto" if env is not None and header["engine"] == "compiled" else header["engine"]
     settings = agent.Settings.of(header["settings"])
     agent._set_up(made, observation_space, action_space, settings, header["seed"], engine)
     expected = _named(agent.learner)
@@ -99,10 +100,13 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def describe_env(env: gym.Env[Any, Any] | None) -> dict[str, Any] | None:
-    """The id and options that make an environment again; None if it was not made from an id."""
-    if env is None or env.spec is None:
+    """The id and options that make an environment again; None if it was not made from an id, or was wrapped since."""
+    if env is None or env.spec is None or env.spec.additional_wrappers:
         return None
-    described = {"id": env.spec.id, "options": dict(env.spec.kwargs)}
+    options = dict(env.spec.kwargs)
+    if env.spec.max_episode_steps != gym.spec(env.spec.id).max_episode_steps:
+        options["max_episode_steps"] = env.spec.max_episode_steps
+    described = {"id": env.spec.id, "options": options}
     try:
         return dict(json.loads(json.dumps(described)))
     except TypeError:  # An option that is not plain data: only the user can make it again.

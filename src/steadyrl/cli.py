@@ -198,7 +198,10 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         command()
     except KeyboardInterrupt:
-        print("steadyrl: stopped; what was learned so far is saved.", file=sys.stderr)
+        print(
+            "steadyrl: stopped. Finished runs are kept, and a `train` has saved what it learned so far.",
+            file=sys.stderr,
+        )
         sys.exit(130)
     except Exception as error:
         if os.environ.get("STEADYRL_DEBUG") or not _is_users(error):

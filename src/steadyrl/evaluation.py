@@ -27,7 +27,6 @@ def evaluate(
     policy: Any,
     env: EnvLike,
     episodes: int = 100,
-    *,
     gamma: float | None = None,
     deterministic: bool = False,
     seed: int = 0,
@@ -53,6 +52,7 @@ def evaluate(
     discount = _discount(policy, gamma)
     made_here = not isinstance(env, gym.Env)
     environment = resolve(env)
+    _check_spaces(policy, environment)
     try:
         rewards, facts = _play(policy, environment, int(episodes), int(seed), deterministic)
     finally:
@@ -96,6 +96,19 @@ def _check(policy: Any, env: Any, episodes: int, seed: int) -> None:
         )
     if seed < 0:
         raise ValueError(f"seed={seed}: random streams are numbered from 0. Pass 0 or more.")
+
+
+def _check_spaces(policy: Any, env: gym.Env[Any, Any]) -> None:
+    """An agent's tables would be read out of bounds in a world of another size."""
+    if not _is_agent(policy):
+        return
+    for name in ("observation_space", "action_space"):
+        own, other = getattr(policy, name, None), getattr(env, name)
+        if own is not None and own != other:
+            raise ValueError(
+                f"the agent's {name} is {own}, but this environment's is {other}. "
+                "Pass an environment with the same spaces."
+            )
 
 
 def _discount(policy: Any, gamma: float | None) -> float:

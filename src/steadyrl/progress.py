@@ -21,7 +21,7 @@ _SHORT = {"episodes": "ep", "timesteps": "steps"}
 
 
 def bar() -> Progress:
-    """A progress bar on standard error that leaves no trace where nobody watches."""
+    """A progress bar on standard error; where that is no terminal, only its last state is written."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=5),

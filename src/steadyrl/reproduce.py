@@ -15,7 +15,7 @@ from steadyrl.figures.curves import Curves, draw_learning_curves
 from steadyrl.figures.sensitivity import draw_sensitivity
 from steadyrl.progress import TrainingProgress, bar
 from steadyrl.report import write_report
-from steadyrl.runs import Run, config_of, is_finished, read_metrics
+from steadyrl.runs import CHECKPOINT, Run, config_of, is_finished, read_metrics
 from steadyrl.summary import Cell, exact_risk, print_summary, write_curves, write_summary
 from steadyrl.training import learn_together, rounds_per_record
 
@@ -56,7 +56,12 @@ def train(experiment: Experiment, out: Path) -> None:
             if all(is_finished(folder, config) for folder, config in zip(folders, configs, strict=True)):
                 kept += len(folders)
                 continue
-            for folder in folders:
+            for folder, config in zip(folders, configs, strict=True):
+                if (folder / CHECKPOINT).exists() and not is_finished(folder, config):
+                    raise FileExistsError(
+                        f"{folder} holds a finished run with other settings, seeds or versions. "
+                        "Choose another --out, or remove it."
+                    )
                 shutil.rmtree(folder, ignore_errors=True)
             told = rounds_per_record(agents[0]) * agents[0].settings.episodes_per_update
             every = max(1, experiment.scale.episodes_per_record // told)

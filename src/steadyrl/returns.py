@@ -1,4 +1,4 @@
-"""Discounted returns and rewards to go, over the last axis, for NumPy and JAX arrays."""
+"""Discounted returns (NumPy and JAX) and rewards to go (JAX), over the last axis."""
 
 from __future__ import annotations
 

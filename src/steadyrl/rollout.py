@@ -91,9 +91,9 @@ def uniforms(keys: Array, t: Array | int) -> Array:
 
 def step(tables: Tables, s: Array, a: Array, u: Array) -> tuple[Array, Array, Array, Array]:
     """One transition, elementwise: the outcome's index, the next state, the reward, and whether the episode ends."""
-    _, A, K = tables.reward.shape
+    S, A, K = tables.reward.shape
     pair = s * A + a
-    k = (u[..., None] >= tables.outcome_thresholds.reshape(-1, K - 1)[pair]).sum(-1, dtype=jnp.int32)
+    k = (u[..., None] >= tables.outcome_thresholds.reshape(S * A, K - 1)[pair]).sum(-1, dtype=jnp.int32)
     outcome = pair * K + k
     return (
         outcome,

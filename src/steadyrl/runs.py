@@ -75,7 +75,11 @@ class Run:
             file.writelines(lines)
 
     def save(self) -> None:
-        """Write the agent as it is now."""
+        """Write the agent as it is now, and what was not yet enough for a record."""
+        if self._waiting:
+            with (self.folder / METRICS).open("a") as file:
+                file.write(json.dumps(_mean_record(self._waiting)) + "\n")
+            self._waiting = []
         self.agent.save(self.folder / CHECKPOINT)
 
 

@@ -123,7 +123,8 @@ def _told(agent: Agent, rounds: Rounds, per_record: int) -> list[Metrics]:
 
 
 def _asks_to_stop(callback: Callback, agent: Agent, metrics: Metrics) -> bool:
-    return callback({"self": agent, "num_timesteps": agent.timesteps, "metrics": metrics}, {}) is False
+    answer = callback({"self": agent, "num_timesteps": agent.timesteps, "metrics": metrics}, {})
+    return isinstance(answer, bool | np.bool_) and not answer
 
 
 def _check_finite(agent: Agent, learners: Any) -> None:

@@ -14,7 +14,6 @@ from steadyrl.settings import setting
 class MVOSettings(VPGSettings):
     """Settings of MVO."""
 
-    policy_learning_rate: float = setting(1e-5, "Step size of the policy.", above=0)
     risk_aversion: float = setting(1.0, "lambda: how much a unit of variance counts against the mean.", least=0)
 
 

@@ -1,7 +1,7 @@
 """Gini deviation: D[X] = E|X1 - X2| / 2, half the expected distance of two independent returns (Eq. 6).
 
-All sums run over the gaps between neighbouring sorted returns. A gap is exact where the returns are close, and
-every term of a sum has the same sign, so nothing cancels even for returns around 1e9.
+All sums run over the gaps between neighbouring sorted returns. A gap is exact where the returns are close, so what is
+summed is of the size of the deviations and not of the returns, even for returns around 1e9.
 """
 
 from __future__ import annotations
