@@ -11,10 +11,11 @@ import steadyrl
 from steadyrl import exact
 from steadyrl.cli import main
 from steadyrl.experiment import Scale, load
-from steadyrl.figures.curves import COLOURS, optimal_rate, style
-from steadyrl.reproduce import read_curves, reproduce
+from steadyrl.figures.curves import COLOURS, so_far, style
+from steadyrl.reproduce import read_recorded, reproduce
 from steadyrl.runs import read_config
 from steadyrl.summary import interval
+from steadyrl.training import learn_together
 
 COMMAND = ["reproduce", "maze", "--quick", "--seeds", "2", "--episodes", "1000", "--agents", "mvo", "--out"]
 
@@ -36,7 +37,8 @@ def test_every_variant_and_seed_has_a_run(reproduced):
 
 def test_tables_hold_the_numbers_of_the_runs(reproduced, capsys):
     folders = [reproduced / "goal-20" / "mvo" / f"seed{seed}" for seed in (0, 1)]
-    curves = read_curves(folders)
+    recorded = read_recorded(folders)
+    curves = recorded.training
     assert curves["return"].shape == (2, 2)  # 1,000 episodes, a record each 500
     last = curves["return"][:, -1]
     main([*COMMAND, str(reproduced)])
@@ -53,11 +55,26 @@ def test_tables_hold_the_numbers_of_the_runs(reproduced, capsys):
     V = np.mean([exact.return_distribution(mdp, agent.probabilities(), 0.999).variance for agent in agents])
     assert f"| {V:.2f} [" in written
     *_, pictures, page = told.splitlines()
-    assert pictures == f"Pictures: {reproduced / 'learning_curves.png'}"
+    assert pictures == f"Pictures: {reproduced / 'learning_curves.png'}, {reproduced / 'risk_curves.png'}"
     assert page == f"Page: {reproduced / 'report.html'}"
-    numbers = json.loads((reproduced / "curves.json").read_text())["goal 20"]["mvo"]
+    numbers = json.loads((reproduced / "curves.json").read_text())["goal 20"]["mvo"]["training"]
     assert numbers["episodes"] == [500, 1000]
     assert numbers["mean"]["return"][-1] == pytest.approx(last.mean(), rel=1e-3)
+
+
+def test_evaluations_are_of_the_learned_policy_and_do_not_touch_learning(reproduced):
+    folder = reproduced / "goal-20" / "mvo" / "seed1"
+    evaluations = read_recorded([folder]).evaluations
+    assert evaluations["episodes"].tolist() == [[1000]]
+    agent = steadyrl.load(folder / "checkpoint.steady")
+    last = exact.return_distribution(agent.env.unwrapped.maze.mdp, agent.probabilities(), 0.999)
+    assert evaluations["exact_gini_deviation"][0, -1] == pytest.approx(last.gini_deviation, rel=1e-12)
+    assert evaluations["exact_mean"][0, -1] == pytest.approx(last.mean, rel=1e-12)
+    # Ten episodes of about 60 in spread: their mean is near the exact one, and not equal to that of the records.
+    assert evaluations["discounted_return"][0, -1] == pytest.approx(last.mean, abs=4 * np.sqrt(last.variance / 10))
+    alone = [steadyrl.MVO(agent.env, seed=seed, **dataclasses.asdict(agent.settings)) for seed in (0, 1)]
+    learn_together(alone, total_episodes=1000, progress_bar=False)
+    np.testing.assert_array_equal(alone[1].probabilities(), agent.probabilities())
 
 
 def test_the_picture_has_a_curve_of_each_method(reproduced):
@@ -86,13 +103,15 @@ def test_other_runs_are_not_replaced_and_short_ones_leave_a_record(reproduced, t
     short = [*COMMAND[:-1], "--out", str(tmp_path)]
     short[short.index("1000")] = "100"
     main(short)
-    assert read_curves([tmp_path / "goal-20" / "mvo" / "seed0"])["episodes"].tolist() == [[100]]
+    assert read_recorded([tmp_path / "goal-20" / "mvo" / "seed0"]).training["episodes"].tolist() == [[100]]
 
 
 def test_a_sweep_trains_each_value_and_draws_its_figure(tmp_path):
     whole = load("maze", seeds=2, episodes=500)
-    sweep = dataclasses.replace(whole.sweep, values={"tamar": (1e-6, 1e-3)}, scale=Scale(2, 100, 50))
-    one = dataclasses.replace(whole.only(["tamar"]), variants=whole.variants[:1], sweep=sweep, scale=Scale(2, 100, 50))
+    sweep = dataclasses.replace(whole.sweep, values={"tamar": (1e-6, 1e-3)}, scale=Scale(2, 100, 50, 100))
+    one = dataclasses.replace(
+        whole.only(["tamar"]), variants=whole.variants[:1], sweep=sweep, scale=Scale(2, 100, 50, 100)
+    )
     reproduce(one, tmp_path / "maze")
     for value in ("1e-06", "0.001"):
         config = read_config(tmp_path / "maze-sweep" / "goal-20" / f"tamar={value}" / "seed1")
@@ -107,9 +126,9 @@ def test_no_two_methods_look_alike():
     assert len(set(styles)) == len(styles) > len(COLOURS)
 
 
-def test_optimal_rate_is_the_share_of_all_episodes_so_far():
+def test_optimal_risk_aversion_rate_is_the_share_of_all_episodes_so_far():
     curves = {"episodes": np.array([[100, 200, 400]]), "white_path_rate": np.array([[0.0, 1.0, 0.5]])}
-    np.testing.assert_allclose(optimal_rate(curves), [[0.0, 0.5, 0.5]])
+    np.testing.assert_allclose(so_far(curves, "white_path_rate"), [[0.0, 0.5, 0.5]])
 
 
 def test_intervals_over_seeds():

@@ -42,6 +42,20 @@ class Scale:
     seeds: int
     episodes: int
     episodes_per_record: int
+    episodes_per_evaluation: int
+    """Training episodes from one evaluation to the next."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of panels in a figure: one measure over training."""
+
+    metric: str
+    label: str
+    of: str = "training"
+    """"training" for the episodes that were learned from, "evaluations" for those played beside."""
+    so_far: bool = False
+    """Whether it is averaged over all episodes since the start of training."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +79,10 @@ class Experiment:
     methods: tuple[Method, ...]
     scale: Scale
     sweep: Sweep | None
+    evaluation_episodes: int
+    """How many episodes an evaluation plays."""
+    figures: dict[str, tuple[Row, ...]]
+    """The figures' names and rows."""
 
     def only(self, names: Sequence[str]) -> Experiment:
         """With these methods alone; a name is a method's or that of its agent."""
@@ -119,6 +137,8 @@ def load(name: str, *, quick: bool = False, seeds: int | None = None, episodes: 
         methods=tuple(method for method in methods if method.quick or not quick),
         scale=Scale(**{**data["quick" if quick else "full"], **given}),
         sweep=None if quick or "sweep" not in data else _sweep(dict(data["sweep"])),
+        evaluation_episodes=data["evaluation_episodes"],
+        figures={figure: tuple(Row(**row) for row in rows) for figure, rows in data["figures"].items()},
     )
 
 

@@ -13,8 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
 
-SHOWN = {"return": "return", "gini_deviation": "GD", "goal_rate": "goal", "red_visit_rate": "red"}
-"""The metrics that are shown while learning, and what they are called there."""
+SHOWN = {"return": "return", "gini_deviation": "GD"}
+"""The metrics that are shown while learning, and what they are called there; two rates of the environment follow."""
 
 
 _SHORT = {"episodes": "ep", "timesteps": "steps"}
@@ -67,7 +67,9 @@ class TrainingProgress:
 
 def _note(records: Sequence[dict[str, Any]]) -> str:
     shown = []
-    for name, title in SHOWN.items():
+    rates = [name for name in records[-1] if name.endswith("_rate")] if records else []
+    titles = SHOWN | {name: name.removesuffix("_rate").replace("_", " ") for name in rates[:2]}
+    for name, title in titles.items():
         values = [record[name] for record in records if name in record]
         if values:
             mean = np.mean(values)

@@ -10,19 +10,19 @@ import numpy as np
 
 from steadyrl.agents import AGENTS, Agent
 from steadyrl.envs.resolve import resolve
+from steadyrl.evaluation_curve import EvaluationCurve
 from steadyrl.experiment import Experiment, Method, Variant
-from steadyrl.figures.curves import Curves, draw_learning_curves
+from steadyrl.figures.curves import Curves, Recorded, draw_curves
 from steadyrl.figures.sensitivity import draw_sensitivity
 from steadyrl.progress import TrainingProgress, bar
 from steadyrl.report import write_report
-from steadyrl.runs import CHECKPOINT, Run, config_of, is_finished, read_metrics
-from steadyrl.summary import Cell, exact_risk, print_summary, write_curves, write_summary
-from steadyrl.training import learn_together, rounds_per_record
+from steadyrl.runs import CHECKPOINT, EVALUATIONS, METRICS, Run, config_of, is_finished, read_metrics
+from steadyrl.summary import Cell, print_summary, write_curves, write_summary
+from steadyrl.training import Listener, learn_together, rounds_per_record
 
 
 def reproduce(experiment: Experiment, out: Path) -> None:
     """Train what is not there yet, then tell, write and draw what came of it into `out`."""
-    pictures = [out / "learning_curves.png"]
     train(experiment, out)
     cells = read_cells(experiment, out)
     swept, swept_out = experiment.swept(), out.with_name(f"{out.name}-sweep")
@@ -31,12 +31,17 @@ def reproduce(experiment: Experiment, out: Path) -> None:
     print_summary(experiment, cells)
     write_summary(experiment, cells, out / "summary.md")
     write_curves(cells, out / "curves.json")
-    draw_learning_curves(experiment, {key: cell.curves for key, cell in cells.items()}, pictures[0])
+    pictures = []
+    for name in experiment.figures:
+        if name == "sensitivity":
+            continue
+        pictures.append(out / f"{name}.png")
+        draw_curves(experiment, {key: cell.recorded for key, cell in cells.items()}, name, pictures[-1])
     if swept is not None:
         swept_cells = read_cells(swept, swept_out)
         write_summary(swept, swept_cells, out / "sensitivity.md")
         pictures.append(out / "sensitivity.png")
-        draw_sensitivity(experiment, {key: cell.curves for key, cell in swept_cells.items()}, pictures[-1])
+        draw_sensitivity(experiment, {key: cell.recorded.training for key, cell in swept_cells.items()}, pictures[-1])
     print(f"Pictures: {', '.join(map(str, pictures))}")
     try:
         print(f"Page: {write_report(out)}")
@@ -51,7 +56,9 @@ def train(experiment: Experiment, out: Path) -> None:
         for variant, method in cells_of(experiment):
             agents = make_agents(experiment, variant, method)
             seeds = [agent.seed for agent in agents]
-            configs = [config_of(agent, seeds, {"episodes": experiment.scale.episodes}) for agent in agents]
+            asked = {"episodes": experiment.scale.episodes}
+            evaluated = {"every": experiment.scale.episodes_per_evaluation, "episodes": experiment.evaluation_episodes}
+            configs = [{**config_of(agent, seeds, asked), "evaluations": evaluated} for agent in agents]
             folders = [run_folder(out, variant, method, seed) for seed in seeds]
             if all(is_finished(folder, config) for folder, config in zip(folders, configs, strict=True)):
                 kept += len(folders)
@@ -68,7 +75,10 @@ def train(experiment: Experiment, out: Path) -> None:
             runs = [Run(f, a, c, every) for f, a, c in zip(folders, agents, configs, strict=True)]
             title, episodes = f"{variant.name}  {method.title}", experiment.scale.episodes
             shown = TrainingProgress(title, "episodes", episodes, agents, progress)
-            learn_together(agents, total_episodes=episodes, progress_bar=False, listeners=[*runs, shown])
+            evaluations = EvaluationCurve(runs, **evaluated)
+            listeners: list[Listener] = [*runs, evaluations, shown]
+            learn_together(agents, total_episodes=episodes, progress_bar=False, listeners=listeners)
+            evaluations.finish()
             for run in runs:
                 run.save()
     if kept:
@@ -96,11 +106,15 @@ def read_cells(experiment: Experiment, out: Path) -> dict[tuple[str, str], Cell]
     cells = {}
     for variant, method in cells_of(experiment):
         folders = [run_folder(out, variant, method, seed) for seed in range(experiment.scale.seeds)]
-        cells[variant.name, method.name] = Cell(variant, method, read_curves(folders), exact_risk(folders))
+        cells[variant.name, method.name] = Cell(variant, method, read_recorded(folders))
     return cells
 
 
-def read_curves(folders: list[Path]) -> Curves:
-    """The metrics of all seeds: name -> [seeds, records]."""
-    runs = [read_metrics(folder) for folder in folders]
+def read_recorded(folders: list[Path]) -> Recorded:
+    """What the runs of all seeds recorded."""
+    return Recorded(_read(folders, METRICS), _read(folders, EVALUATIONS))
+
+
+def _read(folders: list[Path], file: str) -> Curves:
+    runs = [read_metrics(folder, file) for folder in folders]
     return {name: np.array([[record[name] for record in run] for run in runs]) for name in runs[0][0]}

@@ -2,6 +2,7 @@
 
 config.json        agent, environment, settings, seed, budget: all that the result depends on, with the versions
 metrics.jsonl      a line for each record, appended as learning goes on
+evaluations.jsonl  a line for each evaluation on the way, if there were any
 checkpoint.steady  the agent, for `steadyrl.load`
 """
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
 
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.steady"
+EVALUATIONS = "evaluations.jsonl"
 _PACKAGES = ("steadyrl", "jax", "jaxlib", "numpy", "optax", "gymnasium", "scipy")
 
 
@@ -74,6 +76,11 @@ class Run:
         with (self.folder / METRICS).open("a") as file:
             file.writelines(lines)
 
+    def add_evaluation(self, record: dict[str, Any]) -> None:
+        """Append what an evaluation on the way found."""
+        with (self.folder / EVALUATIONS).open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
     def save(self) -> None:
         """Write the agent as it is now, and what was not yet enough for a record."""
         if self._waiting:
@@ -91,9 +98,9 @@ def read_config(folder: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text()))
 
 
-def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The records of a run, in order."""
-    return [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
+def read_metrics(folder: Path, file: str = METRICS) -> list[dict[str, Any]]:
+    """The records of a run, or its EVALUATIONS, in order."""
+    return [json.loads(line) for line in (folder / file).read_text().splitlines()]
 
 
 def is_finished(folder: Path, config: dict[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,25 +15,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from steadyrl import checkpoint, exact
 from steadyrl.checkpoint import write_whole
 from steadyrl.experiment import Experiment, Method, Variant
-from steadyrl.figures.curves import Curves, optimal_rate
-from steadyrl.rollout import finite_face
-from steadyrl.runs import agent_file, versions
+from steadyrl.figures.curves import Curves, Recorded, so_far
+from steadyrl.runs import versions
 
-SAMPLED = {
-    "return": "return",
-    "gini_deviation": "GD",
-    "goal_rate": "goal",
-    "red_visit_rate": "red visit",
-    "white_path_rate": "white path",
-}
-"""What is told of the episodes in the last tenth of training, and its headings."""
-
-
-EXACT = ("mean", "variance", "gini_deviation")
-"""What is computed exactly of the last policy's discounted return."""
+EXACT = {"exact_mean": "exact E", "exact_variance": "exact V", "exact_gini_deviation": "exact GD"}
+"""What is computed of the last policy's discounted return, where it can be, and its headings."""
 
 
 class Cell(NamedTuple):
@@ -41,20 +29,49 @@ class Cell(NamedTuple):
 
     variant: Variant
     method: Method
-    curves: Curves
-    exact: dict[str, NDArray[np.float64]]
-    """mean, variance and gini_deviation of the last policy's discounted return: name -> [seeds]; or nothing."""
+    recorded: Recorded
 
 
-def exact_risk(folders: Iterable[Path]) -> dict[str, NDArray[np.float64]]:
-    """The exact E, V and D of G0 under the policy of each run, if its environment is a finite process."""
-    agents = [checkpoint.read(agent_file(folder)) for folder in folders]
-    face = finite_face(agents[0].env) if agents[0].env is not None else None
-    if face is None:
-        return {}
-    policies = np.stack([agent.probabilities() for agent in agents])
-    distribution = exact.return_distribution(face.mdp, policies, agents[0].gamma)
-    return {name: getattr(distribution, name) for name in EXACT}
+class Column(NamedTuple):
+    """A column of the tables: a heading, and a number from each seed."""
+
+    heading: str
+    metric: str
+    of: str
+    at_end: Callable[[Curves, str], NDArray[np.float64]]
+    """[seeds], from the curves and the metric's name."""
+
+
+def columns_of(experiment: Experiment, cells: Iterable[Cell]) -> list[Column]:
+    """Returns and their spread, the environment's own rates, and what is exact."""
+    recorded = next(iter(cells)).recorded
+    rates = [name for name in recorded.training if name.endswith("_rate")]
+    so_far_rows = [row for rows in experiment.figures.values() for row in rows if row.so_far]
+    return [
+        Column("evaluation return", "return", "evaluations", _last_tenth),
+        Column("greedy", "greedy_return", "evaluations", _last_tenth),
+        Column("return", "return", "training", _last_tenth),
+        Column("GD", "gini_deviation", "training", _last_tenth),
+        *(Column(_heading(name), name, "training", _last_tenth) for name in rates),
+        *(Column(f"{_heading(row.metric)} so far", row.metric, "training", _so_far_at_end) for row in so_far_rows),
+        *(Column(title, name, "evaluations", _at_end) for name, title in EXACT.items() if name in recorded.evaluations),
+    ]
+
+
+def _heading(rate: str) -> str:
+    return rate.removesuffix("_rate").replace("_", " ")
+
+
+def _last_tenth(curves: Curves, metric: str) -> NDArray[np.float64]:
+    return last_tenth(curves[metric])
+
+
+def _so_far_at_end(curves: Curves, metric: str) -> NDArray[np.float64]:
+    return np.asarray(so_far(curves, metric)[:, -1])
+
+
+def _at_end(curves: Curves, metric: str) -> NDArray[np.float64]:
+    return np.asarray(curves[metric][:, -1])
 
 
 def last_tenth(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -75,11 +92,15 @@ def interval(values: NDArray[np.float64]) -> tuple[float, float]:
 def print_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell]) -> None:
     """The table, as wide as a terminal, and where the settings come from."""
     title = f"{_title(experiment)} (± standard error)"
+    # What fits a terminal: the file has the rest.
+    columns = [
+        c for c in columns_of(experiment, cells.values()) if c.of == "training" and not c.heading.endswith("so far")
+    ]
     table = Table(title=title, title_justify="left", box=rich.box.SIMPLE, padding=(0, 1, 0, 0))
-    for heading in ("", "method", *SAMPLED.values()):
+    for heading in ("", "method", *(column.heading for column in columns)):
         table.add_column(heading, justify="left" if heading in ("", "method") else "right", no_wrap=True)
     for cell in cells.values():
-        told = [_with_error(name, last_tenth(cell.curves[name])) for name in SAMPLED]
+        told = [_with_error(c.metric, c.at_end(getattr(cell.recorded, c.of), c.metric)) for c in columns]
         table.add_row(cell.variant.name, cell.method.title, *told)
     Console().print(table)
     for method in experiment.methods:
@@ -88,13 +109,11 @@ def print_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell]) ->
 
 def write_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell], path: Path) -> None:
     """The whole table with bootstrap intervals, and what it takes to make it again, as Markdown."""
-    headings = ["", "method", *SAMPLED.values(), "white so far", "exact E", "exact V", "exact GD"]
+    columns = columns_of(experiment, cells.values())
+    headings = ["", "method", *(column.heading for column in columns)]
     rows = []
     for cell in cells.values():
-        told = [_with_interval(name, last_tenth(cell.curves[name])) for name in SAMPLED]
-        share = optimal_rate(cell.curves)
-        told.append("" if share is None else _with_interval("white_rate", share[:, -1]))
-        told += [_with_interval(name, cell.exact[name]) if cell.exact else "" for name in EXACT]
+        told = [_with_interval(c.metric, c.at_end(getattr(cell.recorded, c.of), c.metric)) for c in columns]
         rows.append([cell.variant.name, cell.method.title, *told])
     lines = [headings, ["---"] * len(headings), *rows]
     made = f"{datetime.now(UTC):%Y-%m-%d}; {', '.join(f'{name} {version}' for name, version in versions().items())}"
@@ -113,19 +132,23 @@ def write_curves(cells: dict[tuple[str, str], Cell], path: Path, points: int = 4
     """The learning curves as numbers: mean and standard error over seeds, at about `points` places, as JSON."""
     told: dict[str, Any] = {}
     for (variant, method), cell in cells.items():
-        records = cell.curves["episodes"].shape[1]
-        at = np.unique(np.linspace(0, records - 1, min(points, records)).astype(int))
-        metrics = {
-            name: cell.curves[name][:, at] for name in cell.curves if name not in ("iteration", "episodes", "time")
-        }
-        means = {name: _rounded(values.mean(axis=0)) for name, values in metrics.items()}
-        seeds = len(cell.curves["episodes"])
-        errors = {
-            n: _rounded(values.std(axis=0, ddof=1) / np.sqrt(seeds)) for n, values in metrics.items() if seeds > 1
-        }
-        episodes = cell.curves["episodes"][0, at].tolist()
-        told.setdefault(variant, {})[method] = {"episodes": episodes, "mean": means, "standard_error": errors}
+        curves = {kind: _thinned(getattr(cell.recorded, kind), points) for kind in Recorded._fields}
+        told.setdefault(variant, {})[method] = curves
     write_whole(path, json.dumps(told).encode())
+
+
+def _thinned(curves: Curves, points: int) -> dict[str, Any]:
+    records = curves["episodes"].shape[1]
+    at = np.unique(np.linspace(0, records - 1, min(points, records)).astype(int))
+    metrics = {name: curves[name][:, at] for name in curves if name not in ("iteration", "episodes", "time")}
+    seeds = len(curves["episodes"])
+    return {
+        "episodes": curves["episodes"][0, at].tolist(),
+        "mean": {name: _rounded(values.mean(axis=0)) for name, values in metrics.items()},
+        "standard_error": {
+            name: _rounded(values.std(axis=0, ddof=1) / np.sqrt(seeds)) for name, values in metrics.items() if seeds > 1
+        },
+    }
 
 
 def _rounded(values: Any) -> list[float]:
@@ -138,7 +161,9 @@ def _title(experiment: Experiment) -> str:
 
 
 def _with_error(name: str, values: Any) -> str:
-    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    if len(values) < 2:
+        return f"{100 * values.mean():.0f} %" if name.endswith("_rate") else f"{values.mean():.1f}"
+    error = values.std(ddof=1) / np.sqrt(len(values))
     if name.endswith("_rate"):
         return f"{100 * values.mean():.0f} ±{100 * error:.0f} %"
     return f"{values.mean():.1f} ±{error:.1f}"

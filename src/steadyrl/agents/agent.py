@@ -18,7 +18,7 @@ from steadyrl.agents.settings import AgentSettings
 from steadyrl.agents.vpg import VPG, VPGSettings
 from steadyrl.engines import ENGINES
 from steadyrl.envs.resolve import EnvLike, resolve
-from steadyrl.episodes import Actor, Episodes
+from steadyrl.episodes import Actor, Episodes, collect
 from steadyrl.naming import unknown
 from steadyrl.networks import SoftmaxTable, ValueTable
 from steadyrl.risk import RiskMeasure
@@ -144,6 +144,15 @@ class Agent(ABC):
         if exploring:
             table = _rows_sum_to_one(self.algorithm.acting(self.learner))
         return lambda observation, episode_start: self._draw(observation, generator, table)
+
+    def play(self, episodes: int, seed: int, deterministic: bool = False) -> Episodes:
+        """Whole episodes in the agent's own environment, with the policy as it was learned."""
+        assert self.env is not None
+        rolled = self.rollout(self.env, episodes, seed, deterministic)
+        if rolled is not None:
+            return rolled
+        seeds = np.random.SeedSequence([seed, Stream.EPISODES]).generate_state(episodes)
+        return collect(self.env, self.actor(seed, deterministic), seeds.tolist())
 
     def rollout(self, env: gym.Env[Any, Any], episodes: int, seed: int, deterministic: bool = False) -> Episodes | None:
         """Whole episodes played compiled, for evaluation; None if the agent or the environment cannot."""

@@ -13,7 +13,6 @@ from steadyrl.figures.curves import Curves
 if TYPE_CHECKING:
     from steadyrl.experiment import Experiment
 
-ROWS = {"return": "return", "goal_rate": "goal rate", "red_visit_rate": "red-visit rate"}
 COLOURS = ("#4c72b0", "#c44e52", "#55a868", "#8172b3")
 
 
@@ -21,20 +20,21 @@ def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curve
     """One column a method, one row a measure, a line for each variant; the bars are one standard error over seeds."""
     sweep = experiment.sweep
     assert sweep is not None
+    rows = experiment.figures["sensitivity"]
     methods = [method for method in experiment.methods if method.name in sweep.values]
-    figure = Figure(figsize=(3.2 * len(methods), 2.2 * len(ROWS) + 0.8), layout="constrained")
-    axes = figure.subplots(len(ROWS), len(methods), squeeze=False, sharex="col", sharey="row")
+    figure = Figure(figsize=(3.2 * len(methods), 2.2 * len(rows) + 0.8), layout="constrained")
+    axes = figure.subplots(len(rows), len(methods), squeeze=False, sharex="col", sharey="row")
     for column, method in enumerate(methods):
         values = sweep.values[method.name]
         axes[0, column].set_title(AGENT_TITLES.get(method.agent, method.agent))
         axes[-1, column].set_xlabel("lambda")
-        for row, (metric, label) in enumerate(ROWS.items()):
-            panel = axes[row, column]
-            panel.set_ylabel(label if column == 0 else "")
+        for number, row in enumerate(rows):
+            panel = axes[number, column]
+            panel.set_ylabel(row.label if column == 0 else "")
             if max(values) / min(values) > 10:
                 panel.set_xscale("log")
             for colour, variant in zip(COLOURS, experiment.variants, strict=False):
-                of_seeds = [_ends(curves[variant.name, f"{method.name}={value:g}"][metric]) for value in values]
+                of_seeds = [_ends(curves[variant.name, f"{method.name}={value:g}"][row.metric]) for value in values]
                 means = [seeds.mean() for seeds in of_seeds]
                 errors = [seeds.std(ddof=1) / np.sqrt(len(seeds)) if len(seeds) > 1 else 0.0 for seeds in of_seeds]
                 panel.errorbar(values, means, errors, color=colour, label=variant.name, marker="o", ms=3.5, capsize=2)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steadyrl.figures.curves import optimal_rate
+from steadyrl.figures.curves import so_far
 from steadyrl.report.groups import Group
 from steadyrl.report.numerals import is_rate
 from steadyrl.report.runs_found import FoundRun
@@ -91,7 +91,7 @@ def _recorded(run: FoundRun, measure: str) -> tuple[Array, Array] | None:
     if not len(values):
         return None
     if measure == "optimal_rate":
-        values = optimal_rate({"episodes": episodes[None], "white_path_rate": values[None]})[0]
+        values = so_far({"episodes": episodes[None], name: values[None]}, name)[0]
     return episodes, values
 
 
