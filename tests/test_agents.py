@@ -1,5 +1,6 @@
 """What a user of an agent relies on: learning, predicting, seeds, callbacks, and errors that help."""
 
+import dataclasses
 import inspect
 
 import gymnasium as gym
@@ -21,6 +22,14 @@ SAFE_OR_RISKY = """
 """
 
 
+class Odd(gym.Env):
+    """An environment with any spaces."""
+
+    def __init__(self, observation=None, action=None):
+        self.observation_space = observation or gym.spaces.Box(-1, 1, (2,))
+        self.action_space = action or gym.spaces.Discrete(2)
+
+
 def maze(**options):
     return gym.make(ENV, **options)
 
@@ -39,16 +48,17 @@ def test_learns_the_shortest_way():
 
 
 @pytest.mark.parametrize("engine", ["compiled", "gymnasium"])
-def test_aversion_to_risk_decides_between_two_ways_of_equal_length(engine):
-    """Both ways around the wall take 4 moves; one pays a gamble of mean -1, so only its dispersion counts."""
+def test_aversion_to_risk_decides_between_a_gamble_and_a_safe_way(engine):
+    """Both ways around the wall take 4 moves; one pays 1 more on average, by a gamble."""
     red = {}
     for kind in (Reinforce, MeanGini):
         settings = {"policy_learning_rate": 5e-3, "episodes_per_update": 20, "seed": 1, "engine": engine}
-        agent = kind(maze(layout=SAFE_OR_RISKY), **settings)
+        agent = kind(maze(layout=SAFE_OR_RISKY, red_rewards=(-14, 0, 14)), **settings)
         agent.learn(total_episodes=2000, progress_bar=False)
         red[kind] = agent.history[-1]["red_visit_rate"]
         assert agent.history[-1]["goal_rate"] == 1
-    assert red[MeanGini] < 0.1 < red[Reinforce]
+    assert red[MeanGini] < 0.1
+    assert red[Reinforce] > 0.5
 
 
 def test_the_two_engines_estimate_the_same_metrics():
@@ -56,7 +66,7 @@ def test_the_two_engines_estimate_the_same_metrics():
     for agent in runs:
         agent.learn(total_episodes=200, progress_bar=False)
     compiled, hosted = (agent.history[0] for agent in runs)
-    assert compiled.keys() == hosted.keys()
+    assert hosted.keys() - compiled.keys() == {"idle_steps", "seconds_collecting", "seconds_updating"}
     assert abs(compiled["return"] - hosted["return"]) < 4 * np.sqrt(2 * compiled["variance"] / 200)
     assert abs(compiled["goal_rate"] - hosted["goal_rate"]) < 4 * np.sqrt(2 * 0.2 * 0.8 / 200)
 
@@ -182,7 +192,10 @@ def test_divergence_is_an_error_that_keeps_what_was_learned():
         (lambda: MeanGini(ENV, engine="gpu"), "unknown engine 'gpu'"),
         (lambda: MeanGini("FrozenLake-v1", engine="compiled"), "engine='gymnasium'"),
         (lambda: MeanGini(ENV, seed=-1), "seed=-1"),
-        (lambda: MeanGini("CartPole-v1"), "observation space Box"),
+        (lambda: steadyrl.QLearning("CartPole-v1"), "learns a table"),
+        (lambda: MeanGini("CartPole-v1", network="table"), "network='mlp'"),
+        (lambda: MeanGini(lambda: Odd(action=gym.spaces.MultiBinary(3))), "action space MultiBinary"),
+        (lambda: MeanGini(lambda: Odd(gym.spaces.Text(5))), "observation space Text"),
         (lambda: MeanGini(3), "Gymnasium id"),
         (lambda: MeanGini(lambda: 3), "factory returned int"),
         (lambda: steadyrl.MeanRisk(ENV, measure="ginny"), "Did you mean 'gini'"),
@@ -202,7 +215,7 @@ def test_mistakes_get_an_error_that_helps(make, message):
 def test_help_lists_every_setting_with_its_default():
     for kind in AGENTS.values():
         parameters = inspect.signature(kind).parameters
-        for field in kind.Settings.__dataclass_fields__.values():
+        for field in dataclasses.fields(kind.Settings):
             assert parameters[field.name].default == field.default
             assert f"{field.name} = {field.default}" in kind.__doc__
             assert field.metadata["sentence"] in kind.__doc__

@@ -78,6 +78,28 @@ def test_evaluate_takes_a_folder_or_a_file(run, capsys):
     assert json.loads(capsys.readouterr().out)["maximum"] > 500
 
 
+def test_evaluate_draws(run, tmp_path, capsys):
+    main(["evaluate", str(run), "--episodes", "50", "--histogram", str(tmp_path / "returns.png")])
+    assert "episodes by undiscounted return" in capsys.readouterr().out
+    assert (tmp_path / "returns.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare_takes_two_runs(run, tmp_path, capsys):
+    other = tmp_path / "other"
+    main(["train", ENV, "--agent", "reinforce", "--episodes", "50", "--out", str(other), "--no-progress"])
+    capsys.readouterr()
+    assert "not trained in the same environment" in fails(capsys, "compare", str(run), str(other))
+    arguments = ["compare", str(run), str(other), "--env", ENV, "--episodes", "50"]
+    main(arguments)
+    table = capsys.readouterr().out
+    assert f"a: mg of {run}" in table
+    assert "50 episodes each" in table
+    main([*arguments, "--json"])
+    a, b = (steadyrl.load(folder / "checkpoint.steady") for folder in (run, other))
+    expected = steadyrl.compare(a, b, ENV, 50)
+    assert json.loads(capsys.readouterr().out)["mean"] == expected.mean._asdict()
+
+
 def test_nothing_is_overwritten(run, capsys):
     before = (run / "checkpoint.steady").read_bytes()
     assert "already holds a run" in fails(capsys, "train", ENV, "--episodes", "50", "--out", str(run))
@@ -93,13 +115,23 @@ def test_nothing_is_overwritten(run, capsys):
         (["train", ENV, "--set", "risk_aversion"], "write name=value"),
         (["train", ENV, "--set", "risk_aversion=much"], "risk_aversion=much: a float is needed"),
         (["train", ENV, "--set", "gamma=2"], "gamma=2.0: it must be at most 1"),
-        (["train", ENV, "--env-set", "goal_rewrad=1"], "goal_rewrad"),
+        (["train", ENV, "--set", "lambda=1"], "Did you mean 'risk_aversion'?"),
+        (["train", ENV, "--set", "delta=1"], "Did you mean 'ratio_range'?"),
+        (["train", ENV, "--set", "M=1"], "Did you mean 'inner_updates'?"),
+        (["train", ENV, "--set", "alpha=1"], "Did you mean 'policy_learning_rate'?"),
+        (["train", ENV, "--agent", "QLearning", "--set", "lr=1"], "Did you mean 'q_learning_rate'?"),
+        (["train", ENV, "--env-set", "goal_rewrad=1"], "Did you mean 'goal_reward'?"),
+        (["train", ENV, "--env-set", "layout=[1]"], "layout=[1]"),
+        (["train", "maze"], "Did you mean 'steadyrl/GuardedMaze-v0'?"),
+        (["train", "nope:Env-v0"], "there is no module 'nope'"),
+        (["trian", ENV], "unknown command 'trian'. Did you mean 'train'?"),
         (["train", ENV, "--env-set", "layout=S.X"], "means nothing here"),
         (["train", ENV, "--episodes", "10", "--timesteps", "10"], "not both"),
         (["train", ENV, "--episodes", "0"], "at least 1"),
-        (["train", "CartPole-v1"], "observation space Box"),
+        (["train", "Blackjack-v1"], "observation space Tuple"),
         (["evaluate", "nowhere"], "nowhere: there is no such file"),
-        (["evaluate", "."], "no such file"),
+        (["evaluate", "."], "there is no checkpoint.steady in it"),
+        (["compare", "nowhere", "else"], "nowhere: there is no such file"),
         (["reproduce", "maz"], "unknown experiment 'maz'. Did you mean 'maze'?"),
         (["reproduce", "maze", "--agents", "mg,mvoo"], "unknown method 'mvoo'. Did you mean 'mvo'?"),
         (["reproduce", "maze", "--seeds", "0"], "--seeds 0"),
@@ -122,8 +154,25 @@ def test_agents_are_listed_with_their_settings(capsys):
     helped = capsys.readouterr().out
     for name in AGENTS:
         assert name in listing
-        assert name in helped
+    assert "steadyrl agents" in helped
     assert "risk_aversion = 1.2" in settings
+    main(["agents", "MeanGini"])
+    assert capsys.readouterr().out == settings
+
+
+@pytest.mark.parametrize("name", ["MG", "MeanGini", "mean-gini"])
+def test_agents_by_other_spellings_and_their_classes(name, tmp_path):
+    main(["train", ENV, "--agent", name, "--episodes", "5e1", "--out", str(tmp_path / "run"), "--no-progress"])
+    assert read_config(tmp_path / "run")["agent"] == "mg"
+    assert read_config(tmp_path / "run")["budget"] == {"episodes": 50}
+
+
+@pytest.mark.parametrize("text", ["1.5", "ten", "inf", "nan"])
+def test_a_count_is_whole(text, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["train", ENV, "--episodes", text])
+    assert stop.value.code == 2
+    assert f"'{text}' is not a whole number" in capsys.readouterr().err
 
 
 def test_stopping_keeps_what_was_learned(tmp_path, request):
@@ -140,6 +189,6 @@ def test_stopping_keeps_what_was_learned(tmp_path, request):
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "saved" in error.splitlines()[-1]
+    assert process.returncode == 130, error
+    assert f"is saved in {out}" in error.splitlines()[-1]
     assert steadyrl.load(out / "checkpoint.steady").episodes == read_metrics(out)[-1]["episodes"] > 0

@@ -335,7 +335,13 @@ def test_every_registered_measure(measure):
 def vpg(of, measure=None, risk_aversion=0.0, **settings):
     S, A = of.logits.shape
     steps = {"policy_learning_rate": 1.0, "value_learning_rate": 1e-30, **settings}
-    return VPG(SoftmaxTable(S, A), ValueTable(S), measure, risk_aversion, VPGSettings(gamma=of.gamma, **steps))
+    settings = VPGSettings(gamma=of.gamma, **steps).completed(tabular=True)
+    return VPG(SoftmaxTable(S, A), measure, risk_aversion, settings, ValueTable(S))
+
+
+def ascended(algorithm, learner, batch, sample):
+    _, pull = jax.vjp(lambda theta: algorithm.log_prob(theta, batch), learner.theta)
+    return algorithm.ascend(learner, batch, sample, pull)
 
 
 def learner_at(algorithm, of, V):
@@ -349,7 +355,7 @@ def ascents(algorithm, of, V, n):
     batches = jax.tree.map(lambda x: x.reshape(-1, n, *x.shape[1:]), of.batch)
 
     def ascend(batch):
-        return algorithm.ascend(learner, batch, fresh_sample(batch.returns)).theta - learner.theta
+        return ascended(algorithm, learner, batch, fresh_sample(batch.returns)).theta - learner.theta
 
     return _rows(jax.jit(jax.vmap(ascend))(batches))
 
@@ -390,7 +396,7 @@ def test_a_baseline_that_learns_keeps_the_mean_part_unbiased(of):
 
 def moved_value(algorithm, of, V):
     batch = jax.tree.map(lambda x: x[:10], of.batch)
-    return algorithm.ascend(learner_at(algorithm, of, V), batch, fresh_sample(batch.returns)).phi
+    return ascended(algorithm, learner_at(algorithm, of, V), batch, fresh_sample(batch.returns)).phi
 
 
 class Face(NamedTuple):
@@ -436,11 +442,12 @@ def test_an_update_in_both_forms_of_a_batch_is_the_one_by_hand():
     rho_by_hand = np.exp((shift[episodes.observations, episodes.actions] * episodes.mask).sum(axis=-1))
     for batch in (by_steps, by_pairs):
         sampled = algorithm.policy.log_prob(older, batch.observations, batch.actions)
-        rho, selected = algorithm.select(learner, batch, sampled)
+        log_pi = algorithm.log_prob(learner.theta, batch)
+        rho, selected = algorithm.select(batch, log_pi - sampled)
         assert 2 < selected.sum() < n
         np.testing.assert_array_equal(selected, np.abs(rho_by_hand - 1) <= 0.5)
         np.testing.assert_allclose(rho[selected], rho_by_hand[selected], rtol=1e-5)
-        after = jax.jit(algorithm.ascend)(learner, batch, Sample(batch.returns, rho, selected))
+        after = jax.jit(partial(ascended, algorithm))(learner, batch, Sample(batch.returns, rho, selected))
         theta, phi = update_by_hand(of, episodes, rho_by_hand, np.asarray(selected), V, risk_aversion, value_step)
         np.testing.assert_allclose(after.theta, theta, rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(after.phi, phi, rtol=1e-5, atol=1e-5)

@@ -278,9 +278,14 @@ def test_vector_environments_are_refused():
     [
         ({"episodes": 1}, "episodes=1: .* at least 2 .*Raise episodes"),
         ({"episodes": 0}, "episodes=0"),
+        ({"episodes": 2.7}, "episodes=2.7: .*whole number"),
+        ({"episodes": True}, "episodes=True"),
+        ({"episodes": "ten"}, "episodes='ten'"),
         ({"gamma": 1.5}, "gamma=1.5: .*0 <= gamma <= 1"),
         ({"gamma": float("nan")}, "gamma=nan"),
         ({"seed": -1}, "seed=-1"),
+        ({"seed": None}, "seed=None: .*whole number of at least 0"),
+        ({"seed": 1.5}, "seed=1.5"),
     ],
 )
 def test_settings_that_make_no_sense(settings, message):

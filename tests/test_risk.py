@@ -565,7 +565,8 @@ def test_a_new_measure_is_one_line_of_registration(monkeypatch):
     episodes = sample_episodes(finite_face(agent.env), np.full((36, 4), 0.25), n, key_of(3, Stream.EPISODES))
     batch = batch_of_steps(episodes, agent.gamma)
     reinforce = dataclasses.replace(agent.algorithm, measure=None)
-    neutral = reinforce.ascend(start, batch, Sample(batch.returns, jnp.ones(n), jnp.ones(n, bool))).theta
+    _, pull = jax.vjp(lambda theta: reinforce.log_prob(theta, batch), start.theta)
+    neutral = reinforce.ascend(start, batch, Sample(batch.returns, jnp.ones(n), jnp.ones(n, bool)), pull).theta
     score = np.zeros((n, 36, 4))
     np.add.at(score, (np.arange(n)[:, None], episodes.observations, episodes.actions), episodes.mask)
     score -= 0.25 * score.sum(axis=-1, keepdims=True)

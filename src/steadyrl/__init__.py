@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from steadyrl.agents import Reinforce as Reinforce
     from steadyrl.agents import Tamar as Tamar
     from steadyrl.checkpoint import read as load
+    from steadyrl.comparison import Comparison as Comparison
+    from steadyrl.comparison import compare as compare
     from steadyrl.evaluation import evaluate as evaluate
     from steadyrl.risk_report import Estimate as Estimate
     from steadyrl.risk_report import RiskReport as RiskReport
@@ -44,8 +46,10 @@ _HOMES = {
     "QLearning": "steadyrl.agents",
     "Reinforce": "steadyrl.agents",
     "Tamar": "steadyrl.agents",
+    "Comparison": "steadyrl.comparison",
     "Estimate": "steadyrl.risk_report",
     "RiskReport": "steadyrl.risk_report",
+    "compare": "steadyrl.comparison",
     "evaluate": "steadyrl.evaluation",
     "learn_together": "steadyrl.training",
 }

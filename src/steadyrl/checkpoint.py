@@ -18,7 +18,9 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from steadyrl.envs.resolve import EnvLike, resolve
+from steadyrl import spaces
+from steadyrl.envs.factory_path import made_from
+from steadyrl.envs.source import AnyEnv, Source
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
@@ -49,8 +51,8 @@ def write(agent: Agent, path: str | os.PathLike[str]) -> None:
         "seed": agent.seed,
         "engine": agent.engine,
         "env": describe_env(agent.env),
-        "observation_space": _space_to_json(agent.observation_space),
-        "action_space": _space_to_json(agent.action_space),
+        "observation_space": spaces.to_json(agent.observation_space),
+        "action_space": spaces.to_json(agent.action_space),
         "iterations": agent.iterations,
         "episodes": agent.episodes,
         "timesteps": agent.timesteps,
@@ -60,23 +62,23 @@ def write(agent: Agent, path: str | os.PathLike[str]) -> None:
     write_whole(Path(path), save(arrays, metadata={"steadyrl": json.dumps(header)}))
 
 
-def read(path: str | os.PathLike[str], env: EnvLike | None = None) -> Agent:
+def read(path: str | os.PathLike[str], env: AnyEnv | None = None) -> Agent:
     """The agent in a file, in `env` or else in the environment that it was saved with, if that can be made."""
     from steadyrl.agents import AGENTS
 
     header, arrays = _read_file(Path(path))
     agent = AGENTS[header["agent"]].__new__(AGENTS[header["agent"]])
-    observation_space, action_space = (_space_from_json(header[f"{k}_space"]) for k in ("observation", "action"))
-    made = resolve(env) if env is not None else _made_again(header["env"])
-    if made is not None and (made.observation_space, made.action_space) != (observation_space, action_space):
+    observation_space, action_space = (spaces.from_json(header[f"{k}_space"]) for k in ("observation", "action"))
+    source = Source.of(env) if env is not None else _made_again(header["env"])
+    if source.env is not None and source.spaces != (observation_space, action_space):
         raise ValueError(
             f"{path} was trained on {observation_space} and {action_space}, but this environment has "
-            f"{made.observation_space} and {made.action_space}. Pass an environment with the same spaces."
+            "{} and {}. Pass an environment with the same spaces.".format(*source.spaces)
         )
     # A compiled agent may go on in an environment that cannot be compiled; a hosted one stays hosted.
     engine = "auto" if env is not None and header["engine"] == "compiled" else header["engine"]
     settings = agent.Settings.of(header["settings"])
-    agent._set_up(made, observation_space, action_space, settings, header["seed"], engine)
+    agent._set_up(source, observation_space, action_space, settings, header["seed"], engine)
     expected = _named(agent.learner)
     if {n: x.shape for n, x in expected.items()} != {n: x.shape for n, x in arrays.items()}:
         raise ValueError(f"{path} does not hold the parameters of a {header['agent']} agent: it was altered.")
@@ -99,27 +101,38 @@ def write_whole(path: Path, content: bytes) -> None:
         partial.unlink(missing_ok=True)
 
 
-def describe_env(env: gym.Env[Any, Any] | None) -> dict[str, Any] | None:
+def describe_env(env: Any) -> dict[str, Any] | None:
     """The id and options that make an environment again; None if it was not made from an id, or was wrapped since."""
-    if env is None or env.spec is None or env.spec.additional_wrappers:
+    if not isinstance(env, gym.Env):
         return None
-    options = dict(env.spec.kwargs)
-    if env.spec.max_episode_steps != gym.spec(env.spec.id).max_episode_steps:
-        options["max_episode_steps"] = env.spec.max_episode_steps
-    described = {"id": env.spec.id, "options": options}
+    described = made_from(env)
+    if described is None:
+        if env.spec is None or env.spec.additional_wrappers:
+            return None
+        options = dict(env.spec.kwargs)
+        if env.spec.max_episode_steps != gym.spec(env.spec.id).max_episode_steps:
+            options["max_episode_steps"] = env.spec.max_episode_steps
+        described = {"id": env.spec.id, "options": options}
     try:
         return dict(json.loads(json.dumps(described)))
     except TypeError:  # An option that is not plain data: only the user can make it again.
         return None
 
 
-def _made_again(described: dict[str, Any] | None) -> gym.Env[Any, Any] | None:
-    if described is None:
-        return None
+def recorded_env(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """The id and options of the environment that the agent in a file learned in, if they were known."""
+    recorded: dict[str, Any] | None = _read_file(Path(path))[0]["env"]
+    return recorded
+
+
+def _made_again(described: dict[str, Any] | None) -> Source:
+    # A file must not choose code to run: what it says of a module and a function in it is not followed here.
+    if described is None or ":" in described["id"]:
+        return Source(None, None)
     try:
-        return resolve(described["id"], **described["options"])
+        return Source.of(described["id"], **described["options"])
     except (ValueError, gym.error.Error, ImportError):
-        return None  # The policy can still be used; learning says what is missing.
+        return Source(None, None)  # The policy can still be used; learning says what is missing.
 
 
 def _named(learner: Any) -> dict[str, Any]:
@@ -143,12 +156,3 @@ def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if header["agent"] not in AGENTS:
         raise ValueError(f"{path} holds an agent {header['agent']!r} that this version does not know.")
     return header, arrays
-
-
-def _space_to_json(space: gym.Space[Any]) -> dict[str, Any]:
-    assert isinstance(space, gym.spaces.Discrete)
-    return {"kind": "Discrete", "n": int(space.n)}
-
-
-def _space_from_json(described: dict[str, Any]) -> gym.Space[Any]:
-    return gym.spaces.Discrete(described["n"])

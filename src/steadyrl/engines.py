@@ -1,4 +1,4 @@
-"""Where episodes come from while an agent learns: a compiled program, or a Gymnasium environment.
+"""Rounds of collecting and updating: inside one compiled program, or with episodes from a simulator.
 
 An engine takes the learners of K agents that differ in their seeds alone through a few rounds of collecting and
 updating. Round k of an agent depends on its settings, its seed and k, and on nothing else.
@@ -7,18 +7,21 @@ updating. Round k of an agent depends on its settings, its seed and k, and on no
 from __future__ import annotations
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from steadyrl.batch import batch_of_pairs, batch_of_steps
-from steadyrl.episodes import Episodes, collect
+from steadyrl.behaviour import Behaviour
+from steadyrl.episodes import Episodes
 from steadyrl.rollout import Facts, Tables, finite_face, play, rewards_of
 from steadyrl.streams import Stream, key_of
 from steadyrl.transitions import transitions_of_episodes, transitions_of_plays
@@ -41,6 +44,8 @@ class Rounds(NamedTuple):
     """name -> [c, K, n]."""
     updates: Any
     """[c, K]: how many updates the batch was used for."""
+    work: dict[str, Any]
+    """name -> [c, K]: what it took to collect and to update; empty where that cannot be told apart."""
 
 
 class Engine(Protocol):
@@ -64,7 +69,7 @@ class CompiledEngine:
     GROUP = 5
 
     def __init__(self, agents: list[Agent]) -> None:
-        assert agents[0].env is not None
+        assert isinstance(agents[0].env, gym.Env)
         face = finite_face(agents[0].env)
         assert face is not None
         self._round = CompiledRound(agents[0].algorithm, face.facts, face.mdp.horizon)
@@ -74,7 +79,7 @@ class CompiledEngine:
         self._keys = [keys[group] for group in self._groups]
         self._compiled = False
         # Results are fetched about once in 1,000 episodes: often enough to watch, too seldom to cost.
-        self.most_rounds = max(1, 1000 // agents[0].settings.episodes_per_update)
+        self.most_rounds = max(1, 1000 // agents[0].settings.n)
 
     def advance(self, learners: Learner, first: int, count: int, timesteps: int) -> tuple[Learner, Rounds]:
         """See `Engine`."""
@@ -107,7 +112,7 @@ class CompiledRound:
 
     def __call__(self, tables: Tables, learners: Learner, keys: Array, k: Array) -> tuple[Learner, Rounds]:
         """Round `k`: collect n episodes with each policy, then update it."""
-        n, gamma = self.algorithm.settings.episodes_per_update, self.algorithm.settings.gamma
+        n, gamma = self.algorithm.settings.n, self.algorithm.settings.gamma
         each = k * n + jnp.arange(n)
         episode_keys = jax.vmap(lambda key: jax.vmap(lambda i: jax.random.fold_in(key, i))(each))(keys)
         plays = play(tables, jax.vmap(self.algorithm.acting)(learners), episode_keys, self.horizon)
@@ -120,6 +125,7 @@ class CompiledRound:
             lengths=batch.lengths.astype(jnp.int32),
             facts=self.facts(batch.visits.reshape(*batch.visits.shape[:2], -1), plays.ended),
             updates=updates,
+            work={},
         )
         return learners, happened
 
@@ -153,8 +159,8 @@ def _compiled_rounds(
     return learners, rounds, k
 
 
-class GymnasiumEngine:
-    """Episodes played one after the other in the agent's own environment; only the update is compiled."""
+class HostEngine:
+    """Episodes from a simulator, one agent after the other; only the update is compiled."""
 
     most_rounds = 1
 
@@ -164,20 +170,30 @@ class GymnasiumEngine:
     def advance(self, learners: Learner, first: int, count: int, timesteps: int) -> tuple[Learner, Rounds]:
         """See `Engine`."""
         agent, algorithm = self.agent, self.agent.algorithm
-        assert agent.env is not None
-        n = algorithm.settings.episodes_per_update
+        started = time.perf_counter()
+        n = algorithm.settings.n
+        behaviour, idle = agent.behaviour(exploring=True), agent.simulator().idle_steps
         # One seed an episode, from the run's seed and the episode's number.
-        seeds = [_episode_seed(agent.seed, first * n + i) for i in range(n)]
-        episodes = collect(agent.env, agent.actor(seeds[0], exploring=True), seeds)
-        learner, updates = _update(algorithm, jax.tree.map(lambda x: x[0], learners), _padded(episodes))
-        rewards, mask = episodes.rewards, episodes.mask
+        episodes = agent.collect(behaviour, [_episode_seed(agent.seed, first * n + i) for i in range(n)])
+        collected = time.perf_counter()
+        learner, updates = jax.block_until_ready(  # type: ignore[no-untyped-call]
+            _update(algorithm, jax.tree.map(lambda x: x[0], learners), _padded(_normalised(episodes, behaviour)))
+        )
+        if behaviour.seen is not None:
+            learner = learner._replace(seen=behaviour.seen.and_also(episodes.observations[episodes.mask > 0]))
+        rewards = episodes.rewards
         discounts = algorithm.settings.gamma ** np.arange(rewards.shape[-1])
         rounds = Rounds(
             returns=rewards.sum(axis=-1),
             discounted_returns=(rewards * discounts).sum(axis=-1),
-            lengths=mask.sum(axis=-1).astype(int),
+            lengths=episodes.mask.sum(axis=-1).astype(int),
             facts=episodes.facts,
             updates=np.asarray(updates),
+            work={
+                "idle_steps": np.asarray(agent.simulator().idle_steps - idle),
+                "seconds_collecting": np.asarray(collected - started),
+                "seconds_updating": np.asarray(time.perf_counter() - collected),
+            },
         )
         return jax.tree.map(lambda x: x[None], learner), jax.tree.map(lambda x: x[None, None], rounds)
 
@@ -186,10 +202,21 @@ def _episode_seed(seed: int, episode: int) -> int:
     return int(np.random.SeedSequence([seed, Stream.EPISODES, episode]).generate_state(1)[0])
 
 
+def _normalised(episodes: Episodes, behaviour: Behaviour) -> Episodes:
+    """With observations as the networks took them."""
+    if behaviour.seen is None:
+        return episodes
+    return episodes._replace(
+        observations=behaviour.normalised(episodes.observations),
+        last_observations=behaviour.normalised(episodes.last_observations),
+    )
+
+
 def _padded(episodes: Episodes) -> Episodes:
-    """Lengths rounded up to powers of two, so that the update is compiled for a few lengths and not for each."""
+    """Lengths rounded up to 2^k or 3 * 2^k, so that the update is compiled for a few lengths and not for each."""
     T = episodes.rewards.shape[1]
-    more = (1 << (T - 1).bit_length()) - T
+    double = 1 << (T - 1).bit_length()
+    more = (double * 3 // 4 if double * 3 // 4 >= T else double) - T
 
     def pad(x: Any) -> Any:
         return np.concatenate([x, np.zeros((len(x), more, *x.shape[2:]), x.dtype)], axis=1)
@@ -205,7 +232,6 @@ def _update(algorithm: Algorithm, learner: Learner, episodes: Episodes) -> tuple
     return algorithm.update(learner, batch_of_steps(episodes, algorithm.settings.gamma))
 
 
-ENGINES: dict[str, type[CompiledEngine] | type[GymnasiumEngine]] = {
-    "compiled": CompiledEngine,
-    "gymnasium": GymnasiumEngine,
-}
+def engine_of(agents: list[Agent]) -> Engine:
+    """The engine by the name that the agents have in common."""
+    return CompiledEngine(agents) if agents[0].engine == "compiled" else HostEngine(agents)

@@ -48,8 +48,8 @@ def evaluate(
         seed: Of the episodes, of an agent's actions and of the intervals. It cannot reach what `predict` or a
             function draws for itself: seed that at its source, or make it deterministic.
     """
-    _check(policy, env, episodes, seed)
-    discount = _discount(policy, gamma)
+    check(policy, env, episodes, seed)
+    discount = discount_of(policy, gamma)
     made_here = not isinstance(env, gym.Env)
     environment = resolve(env)
     _check_spaces(policy, environment)
@@ -76,7 +76,7 @@ def _stream(seed: int, *key: int) -> int:
     return int(np.random.SeedSequence(seed, spawn_key=key).generate_state(1)[0])
 
 
-def _check(policy: Any, env: Any, episodes: int, seed: int) -> None:
+def check(policy: Any, env: Any, episodes: int, seed: int) -> None:
     """Refuse before the first step what would fail after the last."""
     if inspect.isclass(policy) or not (_is_agent(policy) or _predicts(policy) or callable(policy)):
         what = f"the class {policy.__name__}" if inspect.isclass(policy) else f"a {type(policy).__name__}"
@@ -89,13 +89,19 @@ def _check(policy: Any, env: Any, episodes: int, seed: int) -> None:
             f"env is a {type(env).__name__}: evaluation plays one episode at a time, each from its own seed. "
             "Pass the single environment's id, the environment, or a function that makes it."
         )
+    if not _is_whole(episodes):
+        raise ValueError(f"episodes={episodes!r}: only whole episodes are played. Pass a whole number of at least 2.")
     if episodes < 2:
         raise ValueError(
             f"episodes={episodes}: risk is how the returns of episodes differ, so at least 2 are needed, "
             "and about 100 for useful intervals. Raise episodes."
         )
-    if seed < 0:
-        raise ValueError(f"seed={seed}: random streams are numbered from 0. Pass 0 or more.")
+    if not _is_whole(seed) or seed < 0:
+        raise ValueError(f"seed={seed!r}: random streams are numbered from 0. Pass a whole number of at least 0.")
+
+
+def _is_whole(number: Any) -> bool:
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
 
 def _check_spaces(policy: Any, env: gym.Env[Any, Any]) -> None:
@@ -111,7 +117,8 @@ def _check_spaces(policy: Any, env: gym.Env[Any, Any]) -> None:
             )
 
 
-def _discount(policy: Any, gamma: float | None) -> float:
+def discount_of(policy: Any, gamma: float | None) -> float:
+    """`gamma` if it is given, else the policy's own, else 1."""
     discount = float(getattr(policy, "gamma", 1.0) if gamma is None else gamma)
     if not 0 <= discount <= 1:
         raise ValueError(f"gamma={discount}: it discounts later rewards, so 0 <= gamma <= 1. Use 1 for no discount.")

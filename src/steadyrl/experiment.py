@@ -75,6 +75,8 @@ class Experiment:
     name: str
     title: str
     env: str
+    engine: str
+    """Where episodes happen; "auto" unless the file says otherwise."""
     variants: tuple[Variant, ...]
     methods: tuple[Method, ...]
     scale: Scale
@@ -133,6 +135,7 @@ def load(name: str, *, quick: bool = False, seeds: int | None = None, episodes: 
         name=name,
         title=data["title"],
         env=data["env"],
+        engine=data.get("engine", "auto"),
         variants=tuple(Variant(**variant) for variant in data["variants"]),
         methods=tuple(method for method in methods if method.quick or not quick),
         scale=Scale(**{**data["quick" if quick else "full"], **given}),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from rich.progress import Progress
 
 from steadyrl.agents import AGENTS, Agent
 from steadyrl.envs.resolve import resolve
@@ -55,40 +57,50 @@ def train(experiment: Experiment, out: Path) -> None:
     with bar() as progress:
         for variant, method in cells_of(experiment):
             agents = make_agents(experiment, variant, method)
-            seeds = [agent.seed for agent in agents]
-            asked = {"episodes": experiment.scale.episodes}
-            evaluated = {"every": experiment.scale.episodes_per_evaluation, "episodes": experiment.evaluation_episodes}
-            configs = [{**config_of(agent, seeds, asked), "evaluations": evaluated} for agent in agents]
-            folders = [run_folder(out, variant, method, seed) for seed in seeds]
-            if all(is_finished(folder, config) for folder, config in zip(folders, configs, strict=True)):
-                kept += len(folders)
-                continue
-            for folder, config in zip(folders, configs, strict=True):
-                if (folder / CHECKPOINT).exists() and not is_finished(folder, config):
-                    raise FileExistsError(
-                        f"{folder} holds a finished run with other settings, seeds or versions. "
-                        "Choose another --out, or remove it."
-                    )
-                shutil.rmtree(folder, ignore_errors=True)
-            told = rounds_per_record(agents[0]) * agents[0].settings.episodes_per_update
-            every = max(1, experiment.scale.episodes_per_record // told)
-            runs = [Run(f, a, c, every) for f, a, c in zip(folders, agents, configs, strict=True)]
-            title, episodes = f"{variant.name}  {method.title}", experiment.scale.episodes
-            shown = TrainingProgress(title, "episodes", episodes, agents, progress)
-            evaluations = EvaluationCurve(runs, **evaluated)
-            listeners: list[Listener] = [*runs, evaluations, shown]
-            learn_together(agents, total_episodes=episodes, progress_bar=False, listeners=listeners)
-            evaluations.finish()
-            for run in runs:
-                run.save()
+            # Where agents learn one after the other anyway, each is kept or trained by itself.
+            groups = [agents] if agents[0].engine == "compiled" else [[agent] for agent in agents]
+            for group in groups:
+                kept += train_together(experiment, variant, method, group, out, progress)
     if kept:
         print(f"Kept {kept} finished runs in {out}; remove it to train them anew.")
 
 
+def train_together(
+    experiment: Experiment, variant: Variant, method: Method, agents: list[Agent], out: Path, progress: Progress
+) -> int:
+    """Train agents that differ in their seeds alone, unless all their runs are there; how many runs were kept."""
+    scale, seeds = experiment.scale, [agent.seed for agent in agents]
+    evaluated = {"every": scale.episodes_per_evaluation, "episodes": experiment.evaluation_episodes}
+    configs = [{**config_of(agent, seeds, {"episodes": scale.episodes}), "evaluations": evaluated} for agent in agents]
+    folders = [run_folder(out, variant, method, seed) for seed in seeds]
+    if all(is_finished(folder, config) for folder, config in zip(folders, configs, strict=True)):
+        return len(folders)
+    for folder, config in zip(folders, configs, strict=True):
+        if (folder / CHECKPOINT).exists() and not is_finished(folder, config):
+            raise FileExistsError(
+                f"{folder} holds a finished run with other settings, seeds or versions. "
+                "Choose another --out, or remove it."
+            )
+        shutil.rmtree(folder, ignore_errors=True)
+    told = rounds_per_record(agents[0]) * agents[0].settings.n
+    every = max(1, scale.episodes_per_record // told)
+    runs = [Run(f, a, c, every) for f, a, c in zip(folders, agents, configs, strict=True)]
+    title = f"{variant.name}  {method.title}" + (f"  seed {seeds[0]}" if len(seeds) == 1 else "")
+    evaluations = EvaluationCurve(runs, **evaluated)
+    shown = TrainingProgress(title, "episodes", scale.episodes, agents, progress)
+    listeners: list[Listener] = [*runs, evaluations, shown]
+    learn_together(agents, total_episodes=scale.episodes, progress_bar=False, listeners=listeners)
+    evaluations.finish()
+    for run in runs:
+        run.save()
+    return 0
+
+
 def make_agents(experiment: Experiment, variant: Variant, method: Method) -> list[Agent]:
     """One agent for each seed."""
-    env = resolve(experiment.env, **variant.options)
-    return [AGENTS[method.agent](env, seed=seed, **method.settings) for seed in range(experiment.scale.seeds)]
+    make = partial(resolve, experiment.env, **variant.options)
+    seeds = range(experiment.scale.seeds)
+    return [AGENTS[method.agent](make, seed=seed, engine=experiment.engine, **method.settings) for seed in seeds]
 
 
 def cells_of(experiment: Experiment) -> Iterator[tuple[Variant, Method]]:

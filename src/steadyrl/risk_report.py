@@ -6,11 +6,13 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steadyrl.histogram import draw_histogram, text_histogram
 from steadyrl.risk import cvar, gini_deviation, standard_deviation, variance
 from steadyrl.risk.sample import as_returns
 
@@ -45,7 +47,7 @@ class Estimate(NamedTuple):
 
     def __str__(self) -> str:
         """As in `9.85 [9.61, 10.1]`."""
-        return f"{_number(self.value)} [{_number(self.low)}, {_number(self.high)}]"
+        return f"{number_text(self.value)} [{number_text(self.low)}, {number_text(self.high)}]"
 
 
 @dataclass(frozen=True)
@@ -131,24 +133,29 @@ class RiskReport(Risk):
             "seed": self.seed,
             "gamma": self.gamma,
             "confidence": CONFIDENCE,
-            **_risk_dict(self),
-            "discounted": _risk_dict(self.discounted),
-            "facts": {name: _json_number(value) for name, value in self.facts.items()},
+            **risk_dict(self),
+            "discounted": risk_dict(self.discounted),
+            "facts": {name: json_number(value) for name, value in self.facts.items()},
             "returns": self.returns.tolist(),
             "discounted_returns": self.discounted_returns.tolist(),
         }
 
+    def histogram(self, path: str | Path) -> Path:
+        """Write a picture of the returns to `path`, such as returns.png, with mean, Gini deviation and CVaR marked."""
+        return draw_histogram(self, path)
+
     def __str__(self) -> str:
-        """A table: a line for each measure, then the environment's facts."""
+        """A table: a line for each measure, then the environment's facts and a histogram of the returns."""
         columns = {"undiscounted": _cells(self)}
         if self.gamma < 1:
             columns[f"discounted by {self.gamma:g}"] = _cells(self.discounted)
         table = [["measure", *columns]]
         table += [[measure.name, *(cells[measure.name] for cells in columns.values())] for measure in fields(Risk)]
         title = f"{self.episodes} episodes, seed {self.seed}; [low, high] at {CONFIDENCE:.0%} confidence"
-        blocks = [title, _aligned(table)]
+        blocks = [title, aligned(table)]
         if self.facts:
-            blocks.append(_aligned([[name, _fact(name, value)] for name, value in self.facts.items()]))
+            blocks.append(aligned([[name, fact_text(name, value)] for name, value in self.facts.items()]))
+        blocks.append(f"episodes by undiscounted return\n{text_histogram(self.returns)}")
         return "\n\n".join(blocks)
 
 
@@ -172,7 +179,7 @@ def measure_risk(returns: ArrayLike, seed: int) -> Risk:
         return Risk(everywhere, none, none, none, everywhere, everywhere, minimum=worst, maximum=best)
     # Returns near the largest float have an infinite variance: that is an answer, not a reason to warn.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        estimates = np.stack([_measures(R), *_intervals(R, seed)], axis=-1).tolist()
+        estimates = np.stack([measures(R), *bootstrap_intervals((R,), measures, seed)], axis=-1).tolist()
     named: dict[str, Any] = {name: Estimate(*estimate) for name, estimate in zip(MEASURES, estimates, strict=True)}
     return Risk(**named, minimum=worst, maximum=best)
 
@@ -189,24 +196,30 @@ def _as_sample(returns: ArrayLike) -> NDArray[np.float64]:
     return R
 
 
-def _measures(R: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
+def measures(R: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
     """All of `MEASURES`, stacked: [..., n] to [6, ...]. SciPy passes `axis`, always the last one."""
     return np.stack([measure(R) for measure in MEASURES.values()])
 
 
-def _intervals(R: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """The lower and upper ends of the six measures' intervals, [2, 6]."""
+def bootstrap_intervals(
+    samples: tuple[NDArray[np.float64], ...], statistic: Callable[..., NDArray[np.float64]], seed: int
+) -> NDArray[np.float64]:
+    """The lower and upper ends of the intervals of k statistics, [2, k], of one sample [n] or of n pairs.
+
+    `statistic(*samples, axis)` maps [..., n] to [k, ...]. Two samples are resampled together: a pair stays a pair.
+    """
     # Imported here: it takes half a second, and whoever only trains need not wait for it.
     from scipy.stats import bootstrap
 
-    n = len(R)
+    n = len(samples[0])
     with warnings.catch_warnings():
         # BCa warns of measures it cannot handle; they are mended below.
         warnings.simplefilter("ignore", RuntimeWarning)
         result = bootstrap(
-            (R,),
-            _measures,
+            samples,
+            statistic,
             vectorized=True,
+            paired=len(samples) > 1,
             confidence_level=CONFIDENCE,
             n_resamples=int(np.clip(MAX_DRAWS // n, 200, RESAMPLES)),
             batch=max(1, BATCH_DRAWS // n),
@@ -220,35 +233,38 @@ def _intervals(R: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     return np.where(np.isnan(interval).any(axis=0), percentile, interval)
 
 
-def _risk_dict(risk: Risk) -> dict[str, Any]:
+def risk_dict(risk: Risk) -> dict[str, Any]:
+    """Every measure under its name, for JSON."""
     estimates = {name: getattr(risk, name)._asdict() for name in MEASURES}
     return {
-        **{name: {end: _json_number(x) for end, x in ends.items()} for name, ends in estimates.items()},
+        **{name: {end: json_number(x) for end, x in ends.items()} for name, ends in estimates.items()},
         "minimum": risk.minimum,
         "maximum": risk.maximum,
     }
 
 
-def _json_number(value: float) -> float | None:
+def json_number(value: float) -> float | None:
+    """None for what JSON has no number for."""
     return value if math.isfinite(value) else None
 
 
 def _cells(risk: Risk) -> dict[str, str]:
     """The table's column for one sample, by measure."""
     estimates = {name: str(getattr(risk, name)) for name in MEASURES}
-    return {**estimates, "minimum": _number(risk.minimum), "maximum": _number(risk.maximum)}
+    return {**estimates, "minimum": number_text(risk.minimum), "maximum": number_text(risk.maximum)}
 
 
-def _fact(name: str, value: float) -> str:
-    return f"{100 * value:.1f} %" if name.endswith("_rate") else _number(value)
+def fact_text(name: str, value: float) -> str:
+    """A rate in percent, anything else as a number."""
+    return f"{100 * value:.1f} %" if name.endswith("_rate") else number_text(value)
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
     """Four significant digits, and whole numbers below a million without an exponent."""
     return f"{value:.0f}" if 1e3 <= abs(value) < 1e6 else f"{value + 0.0:.4g}"  # + 0.0: no "-0".
 
 
-def _aligned(rows: list[list[str]]) -> str:
+def aligned(rows: list[list[str]]) -> str:
     """Rows as lines, with columns padded to their widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(

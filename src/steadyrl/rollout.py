@@ -36,7 +36,7 @@ class FiniteFace(Protocol):
         ...
 
 
-def finite_face(env: gym.Env[Any, Any]) -> FiniteFace | None:
+def finite_face(env: Any) -> FiniteFace | None:
     """The finite face of an environment; None if it has none, or wears a wrapper that might change what it does."""
     while isinstance(env, gym.Wrapper):
         if not isinstance(env, _HARMLESS_WRAPPERS):

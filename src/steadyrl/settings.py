@@ -49,7 +49,7 @@ class Settings:
         known = [field.name for field in dataclasses.fields(cls)]
         for name in values:
             if name not in known:
-                raise ValueError(unknown("setting", name, known))
+                raise ValueError(unknown("setting", name, known, cls._other_names()))
         return cls(**values)
 
     @classmethod
@@ -57,6 +57,15 @@ class Settings:
         """From names and texts, as the command line gives them."""
         hints = typing.get_type_hints(cls)
         return cls.of({k: _parsed(k, text, hints[k]) if k in hints else text for k, text in pairs.items()})
+
+    @classmethod
+    def _other_names(cls) -> dict[str, str]:
+        """What others call a setting -> its name; a sentence that begins `lambda:` gives the paper's symbol."""
+        fields = {field.name: field.metadata["sentence"] for field in dataclasses.fields(cls)}
+        symbols = {sentence.split(":")[0]: name for name, sentence in fields.items() if ":" in sentence}
+        rate = next((name for name in ("policy_learning_rate", "q_learning_rate") if name in fields), None)
+        rates = dict.fromkeys(("alpha", "lr", "learning_rate"), rate) if rate else {}
+        return {**rates, **symbols}
 
     @classmethod
     def describe(cls) -> str:
@@ -74,11 +83,22 @@ def _checked(field: dataclasses.Field[Any], kind: Any, value: Any) -> Any:
         return value
     if float in kinds and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
+    if isinstance(value, list | tuple) and tuple in kinds:
+        return tuple(_item(field, item) for item in value)
     if type(value) not in kinds:
         raise ValueError(f"{_said(field.name, value)} a {_names(kinds)} is needed. {field.metadata['sentence']}")
     if problem := _out_of_bounds(field.metadata, value):
         raise ValueError(f"{_said(field.name, value)} {problem} {field.metadata['sentence']}")
     return value
+
+
+def _item(field: dataclasses.Field[Any], item: Any) -> int:
+    """One of several whole numbers."""
+    if isinstance(item, bool) or not isinstance(item, int | np.integer):
+        raise ValueError(f"{_said(field.name, item)} whole numbers are needed. {field.metadata['sentence']}")
+    if problem := _out_of_bounds(field.metadata, int(item)):
+        raise ValueError(f"{_said(field.name, item)} {problem} {field.metadata['sentence']}")
+    return int(item)
 
 
 def _out_of_bounds(bounds: Mapping[str, Any], value: Any) -> str:
@@ -104,6 +124,11 @@ def _parsed(name: str, text: str, kind: Any) -> Any:
         return None
     if bool in kinds and text.lower() in ("true", "false"):
         return text.lower() == "true"
+    if tuple in kinds:
+        try:
+            return tuple(int(item) for item in text.strip("()[] ").split(",") if item.strip())
+        except ValueError:
+            raise ValueError(f"{_said(name, text)} whole numbers are needed, such as {name}=64,64.") from None
     for number in (int, float):
         if number in kinds:
             try:
@@ -116,7 +141,8 @@ def _parsed(name: str, text: str, kind: Any) -> Any:
 
 
 def _kinds(kind: Any) -> tuple[type, ...]:
-    return typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    return tuple(typing.get_origin(one) or one for one in kinds)
 
 
 def _names(kinds: tuple[type, ...]) -> str:

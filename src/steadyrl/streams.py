@@ -15,6 +15,7 @@ class Stream(IntEnum):
     EPISODES = 1
     EVALUATION = 2
     PREDICTIONS = 3
+    ACTIONS = 4
 
 
 def key_of(seed: int, stream: Stream) -> Array:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from steadyrl.checkpoint import describe_env
-from steadyrl.engines import ENGINES, Rounds
+from steadyrl.engines import Rounds, engine_of
 from steadyrl.progress import TrainingProgress
 from steadyrl.risk import gini_deviation, variance
 from steadyrl.rollout import finite_face
@@ -45,7 +45,7 @@ def learn_together(
     with ExitStack() as stack:
         everyone = list(listeners)
         if progress_bar:
-            target = total_timesteps or rounds * first.settings.episodes_per_update
+            target = total_timesteps or rounds * first.settings.n
             unit = "timesteps" if total_timesteps else "episodes"
             everyone.append(stack.enter_context(TrainingProgress(first.name, unit, target, agents)))
         for group in groups:
@@ -59,7 +59,7 @@ def _learn(
     callback: Callback | None,
     listeners: Sequence[Listener],
 ) -> None:
-    engine = ENGINES[agents[0].engine](agents)
+    engine = engine_of(agents)
     per_record = rounds_per_record(agents[0])
     # A callback may stop after any record, so then they come one by one; the program and its bits are the same.
     stride = per_record if callback else max(engine.most_rounds // per_record, 1) * per_record
@@ -80,7 +80,7 @@ def _learn(
 
 def rounds_per_record(agent: Agent) -> int:
     """Metrics are told round by round, but of about 50 episodes at a time for methods with smaller rounds."""
-    return max(1, 50 // agent.settings.episodes_per_update)
+    return max(1, 50 // agent.settings.n)
 
 
 def _record(agent: Agent, k: int, learners: Any, rounds: Rounds, per_record: int) -> list[Metrics]:
@@ -103,13 +103,16 @@ def _told(agent: Agent, rounds: Rounds, per_record: int) -> list[Metrics]:
     told: Rounds = jax.tree.map(lambda x: np.asarray(x, np.float64).reshape(records, -1), rounds)
     episodes, timesteps = told.lengths.shape[1], told.lengths.sum(axis=1)
     spread = {"gini_deviation": gini_deviation, "variance": variance} if episodes > 1 else {}
+    risks = {name: measure(told.discounted_returns) for name, measure in spread.items()}
+    risks |= {f"undiscounted_{name}": measure(told.returns) for name, measure in spread.items()}
     columns = {
         "return": told.returns.mean(axis=1),
         "discounted_return": told.discounted_returns.mean(axis=1),
-        **{name: measure(told.discounted_returns) for name, measure in spread.items()},
+        **risks,
         "length": told.lengths.mean(axis=1),
         **{name: value.mean(axis=1) for name, value in told.facts.items()},
         "updates": told.updates.mean(axis=1),
+        **{name: value.sum(axis=1) for name, value in told.work.items()},
     }
     latest = []
     for r in range(records):
@@ -153,7 +156,7 @@ def rounds_of(agents: Sequence[Agent], total_timesteps: int | None, total_episod
     total = total_timesteps if total_timesteps is not None else total_episodes
     if isinstance(total, bool) or not isinstance(total, int | np.integer) or total < 1:
         raise ValueError(f"learn: {total!r} timesteps or episodes: a whole number of at least 1 is needed.")
-    return int(total) if total_timesteps is not None else -(-int(total) // first.settings.episodes_per_update)
+    return int(total) if total_timesteps is not None else -(-int(total) // first.settings.n)
 
 
 def _all_but_seed(agent: Agent) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
 from abc import ABC, abstractmethod
@@ -14,15 +15,19 @@ from numpy.typing import NDArray
 
 from steadyrl import checkpoint
 from steadyrl.agents.algorithm import Algorithm, Learner
-from steadyrl.agents.settings import AgentSettings
+from steadyrl.agents.settings import AgentSettings, PolicyGradientSettings
 from steadyrl.agents.vpg import VPG, VPGSettings
-from steadyrl.engines import ENGINES
-from steadyrl.envs.resolve import EnvLike, resolve
-from steadyrl.episodes import Actor, Episodes, collect
-from steadyrl.naming import unknown
-from steadyrl.networks import SoftmaxTable, ValueTable
+from steadyrl.behaviour import Behaviour
+from steadyrl.collector import collect
+from steadyrl.envs.source import AnyEnv, Source
+from steadyrl.episodes import Actor, Episodes
+from steadyrl.networks import Policy, SoftmaxTable, Value, networks_for
+from steadyrl.observing import Seen
 from steadyrl.risk import RiskMeasure
 from steadyrl.rollout import finite_face, sample_episodes
+from steadyrl.simulators.choose import checked_engine, simulator_for
+from steadyrl.simulators.simulator import Simulator
+from steadyrl.spaces import as_batch, check_spaces, feature_count, is_tabular
 from steadyrl.streams import Stream, key_of
 
 Callback = Callable[[dict[str, Any], dict[str, Any]], Any]
@@ -47,55 +52,72 @@ class Agent(ABC):
             cls.__signature__ = _signature(cls.Settings)  # type: ignore[attr-defined]
             cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\nSettings:\n\n{cls.Settings.describe()}\n"
 
-    def __init__(self, env: EnvLike, *misplaced: Any, seed: int = 0, engine: str = "auto", **settings: Any) -> None:
+    def __init__(self, env: AnyEnv, *misplaced: Any, seed: int = 0, engine: str = "auto", **settings: Any) -> None:
         if misplaced:
             raise TypeError(
                 f"{type(self).__name__} takes one unnamed argument, the environment; its spaces say which policy. "
                 f"Write {type(self).__name__}(env, seed=0, ...)."
             )
-        made = resolve(env)
-        self._set_up(made, made.observation_space, made.action_space, self.Settings.of(settings), seed, engine)
+        source = Source.of(env)
+        self._set_up(source, *source.spaces, self.Settings.of(settings), seed, engine)
 
     def _set_up(
         self,
-        env: gym.Env[Any, Any] | None,
+        source: Source,
         observation_space: gym.Space[Any],
         action_space: gym.Space[Any],
         settings: AgentSettings,
         seed: int,
         engine: str,
     ) -> None:
-        self.env = env
-        self.observation_space, self.action_space = observation_space, action_space
-        self.settings = settings
-        self.seed = _checked_seed(seed)
-        self.engine = _checked_engine(engine, env)
-        S, A = _table_size(observation_space, "observation"), _table_size(action_space, "action")
-        risk_aversion = getattr(settings, "risk_aversion", 0.0)
-        # Without aversion to risk there is no risk part: the program is REINFORCE's, bit for bit (deviation 12).
-        measure = self.risk_measure()
-        if not risk_aversion:
-            measure = None
-        if measure and settings.episodes_per_update < measure.least_episodes:
+        check_spaces(observation_space, action_space)
+        tabular = is_tabular(observation_space, action_space)
+        if not tabular and not isinstance(settings, PolicyGradientSettings):
             raise ValueError(
-                f"episodes_per_update={settings.episodes_per_update}: {self.name} compares the returns of a batch with "
-                f"each other and needs at least {measure.least_episodes} of them. Raise episodes_per_update."
+                f"{observation_space} and {action_space} are not supported by {self.name}: "
+                "it learns a table, so both must be Discrete, from 0."
             )
-        self.algorithm = self.mean_part(SoftmaxTable(S, A), ValueTable(S), measure)
+        self._source, self.env = source, source.env
+        self.observation_space, self.action_space = observation_space, action_space
+        self.settings = settings.completed(tabular)
+        self.seed = _checked_seed(seed)
+        self.engine = checked_engine(engine, self.env)
+        self.algorithm = self.mean_part(*self._networks(), self._measure())
         self.learner: Learner = self.algorithm.init(key_of(self.seed, Stream.PARAMETERS))
+        if getattr(self.settings, "normalise_observations", False):
+            self.learner = self.learner._replace(seen=Seen.nothing(feature_count(observation_space)))
         self.iterations = self.episodes = self.timesteps = 0
         self.history: list[dict[str, Any]] = []
-        self._known: tuple[Any, Any, Any] = (None, None, None)
+        self._simulator: Simulator | None = None
+        self._known: tuple[Any, Behaviour] | None = None
         self._predictions = np.random.default_rng([self.seed, Stream.PREDICTIONS])
+
+    def _networks(self) -> tuple[Policy, Value]:
+        """A table, for methods that know nothing else."""
+        s = self.settings
+        if isinstance(s, PolicyGradientSettings):
+            shape = (s.network, s.hidden, s.initial_log_std)
+            return networks_for(self.observation_space, self.action_space, *shape)
+        return networks_for(self.observation_space, self.action_space, "table", (), 0.0)
+
+    def _measure(self) -> RiskMeasure | None:
+        # Without aversion to risk there is no risk part: the program is REINFORCE's, bit for bit (deviation 12).
+        measure = self.risk_measure() if getattr(self.settings, "risk_aversion", 0.0) else None
+        if measure and self.settings.n < measure.least_episodes:
+            raise ValueError(
+                f"episodes_per_update={self.settings.n}: {self.name} compares the returns of a batch "
+                f"with each other and needs at least {measure.least_episodes} of them. Raise episodes_per_update."
+            )
+        return measure
 
     @abstractmethod
     def risk_measure(self) -> RiskMeasure | None:
         """What is penalised, times `settings.risk_aversion`; None for nothing."""
 
-    def mean_part(self, policy: SoftmaxTable, value: ValueTable, measure: RiskMeasure | None) -> Algorithm:
+    def mean_part(self, policy: Policy, value: Value, measure: RiskMeasure | None) -> Algorithm:
         """How the mean is maximised, with `measure` in its slot for risk; Algorithm 1 unless a method has its own."""
         assert isinstance(self.settings, VPGSettings)
-        return VPG(policy, value, measure, getattr(self.settings, "risk_aversion", 0.0), self.settings)
+        return VPG(policy, measure, getattr(self.settings, "risk_aversion", 0.0), self.settings, value)
 
     @property
     def gamma(self) -> float:
@@ -135,24 +157,38 @@ class Agent(ABC):
         deterministic: bool = False,
     ) -> tuple[Any, Any]:
         """The action for one observation, or the actions for a batch of them, and `state` as it came."""
-        return self._draw(observation, self._predictions, self._known_probabilities(deterministic)), state
+        return self._act(self._known_behaviour(), observation, self._predictions, deterministic), state
 
-    def actor(self, seed: int, deterministic: bool = False, exploring: bool = False) -> Actor:
-        """The policy with a random stream of its own: as it was learned, or as it explores while it learns."""
-        generator = np.random.default_rng([seed, Stream.EVALUATION])
-        table = self.probabilities(deterministic)
-        if exploring:
-            table = _rows_sum_to_one(self.algorithm.acting(self.learner))
-        return lambda observation, episode_start: self._draw(observation, generator, table)
+    def actor(self, seed: int, deterministic: bool = False) -> Actor:
+        """The policy as it was learned, with a random stream of its own."""
+        generator, behaviour = np.random.default_rng([seed, Stream.EVALUATION]), self.behaviour()
+        return lambda observation, episode_start: self._act(behaviour, observation, generator, deterministic)
+
+    def behaviour(self, exploring: bool = False) -> Behaviour:
+        """The policy in NumPy: as it was learned, or as it explores while it learns."""
+        policy, parameters = self.algorithm.in_numpy(self.learner, exploring)
+        seen = Seen(*map(np.asarray, self.learner.seen)) if self.learner.seen else None
+        return Behaviour(policy, parameters, None if isinstance(policy, SoftmaxTable) else self.observation_space, seen)
 
     def play(self, episodes: int, seed: int, deterministic: bool = False) -> Episodes:
         """Whole episodes in the agent's own environment, with the policy as it was learned."""
-        assert self.env is not None
         rolled = self.rollout(self.env, episodes, seed, deterministic)
         if rolled is not None:
             return rolled
-        seeds = np.random.SeedSequence([seed, Stream.EPISODES]).generate_state(episodes)
-        return collect(self.env, self.actor(seed, deterministic), seeds.tolist())
+        seeds = np.random.SeedSequence([seed, Stream.EVALUATION]).generate_state(episodes).tolist()
+        return self.collect(self.behaviour(), seeds, deterministic)
+
+    def collect(self, behaviour: Behaviour, seeds: list[int], deterministic: bool = False) -> Episodes:
+        """One episode of the agent's environment from each seed."""
+        name = getattr(getattr(self.env, "spec", None), "id", None) or str(self.env)
+        return collect(self.simulator(), behaviour, seeds, name, self.settings.longest_episode, deterministic)
+
+    def simulator(self) -> Simulator:
+        """Where the agent's episodes happen."""
+        if self._simulator is None:
+            size = self.settings.n
+            self._simulator = simulator_for(self.engine, self._source, size)
+        return self._simulator
 
     def rollout(self, env: gym.Env[Any, Any], episodes: int, seed: int, deterministic: bool = False) -> Episodes | None:
         """Whole episodes played compiled, for evaluation; None if the agent or the environment cannot."""
@@ -162,34 +198,29 @@ class Agent(ABC):
         return sample_episodes(face, self.probabilities(deterministic), episodes, key_of(seed, Stream.EVALUATION))
 
     def probabilities(self, deterministic: bool = False) -> NDArray[np.float64]:
-        """[S, A]: the policy as a table."""
+        """[S, A]: the policy as a table, if it is one."""
         table = _rows_sum_to_one(self.algorithm.learned(self.learner))
         return np.asarray(np.eye(table.shape[-1])[table.argmax(axis=-1)]) if deterministic else table
 
-    def _draw(self, observation: Any, generator: np.random.Generator, table: NDArray[np.float64]) -> Any:
-        s = np.asarray(observation)
-        if not np.issubdtype(s.dtype, np.integer) or np.any((s < 0) | (s >= len(table))):
-            raise ValueError(
-                f"observation {observation!r} is not in {self.observation_space}: "
-                "pass the number of a state, or an array of such numbers."
-            )
-        action = (generator.random(s.shape)[..., None] >= table[s].cumsum(axis=-1)[..., :-1]).sum(axis=-1)
-        return np.int64(action) if s.ndim == 0 else action
+    def _act(self, behaviour: Behaviour, observation: Any, generator: np.random.Generator, deterministic: bool) -> Any:
+        """In the form of the action space: for one observation, or for any shape of many."""
+        rows, shape = as_batch(self.observation_space, observation)
+        noise = None if deterministic else behaviour.policy.noise(generator, len(rows))
+        actions = behaviour.policy.to_space(behaviour.act(behaviour.see(rows), noise))
+        return actions.reshape((*shape, *actions.shape[1:]))[()]
 
-    def _known_probabilities(self, deterministic: bool) -> NDArray[np.float64]:
-        """`probabilities`, computed anew when the parameters have changed."""
-        theta, asked, table = self._known
-        if theta is not self.learner.theta or asked != deterministic:
-            table = self.probabilities(deterministic)
-            self._known = (self.learner.theta, deterministic, table)
-        return np.asarray(table)
+    def _known_behaviour(self) -> Behaviour:
+        """`behaviour`, made anew when the parameters have changed."""
+        if self._known is None or self._known[0] is not self.learner:
+            self._known = (self.learner, self.behaviour())
+        return self._known[1]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of the agent to one file, from which `load` goes on."""
         checkpoint.write(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], env: EnvLike | None = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], env: AnyEnv | None = None) -> Self:
         """The agent in a file; `env` takes the place of the environment it was saved with."""
         agent = checkpoint.read(path, env)
         if not isinstance(agent, cls):
@@ -202,11 +233,11 @@ def _signature(settings: type[AgentSettings]) -> inspect.Signature:
     """`env`, `seed`, `engine` and every setting, for help() and editors."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = [
-        inspect.Parameter("env", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=EnvLike),
+        inspect.Parameter("env", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=AnyEnv),
         inspect.Parameter("seed", keyword, default=0, annotation=int),
         inspect.Parameter("engine", keyword, default="auto", annotation=str),
     ]
-    fields = settings.__dataclass_fields__.values()
+    fields = dataclasses.fields(settings)
     return inspect.Signature(
         [*own, *(inspect.Parameter(f.name, keyword, default=f.default, annotation=f.type) for f in fields)]
     )
@@ -222,20 +253,3 @@ def _checked_seed(seed: Any) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
         raise ValueError(f"seed={seed!r}: a seed is a whole number from 0 to {2**32 - 1}.")
     return int(seed)
-
-
-def _checked_engine(engine: str, env: gym.Env[Any, Any] | None) -> str:
-    if engine not in ("auto", *ENGINES):
-        raise ValueError(unknown("engine", engine, ["auto", *ENGINES]))
-    compilable = env is not None and finite_face(env) is not None
-    if engine == "compiled" and env is not None and not compilable:
-        raise ValueError(f"engine='compiled': {env} is no finite process known in full. Use engine='gymnasium'.")
-    if engine == "auto":
-        return "compiled" if compilable else "gymnasium"
-    return engine
-
-
-def _table_size(space: gym.Space[Any], kind: str) -> int:
-    if isinstance(space, gym.spaces.Discrete) and space.start == 0:
-        return int(space.n)
-    raise ValueError(f"{kind} space {space} is not supported: agents learn tables, so it must be Discrete, from 0.")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from jax import Array
 
+from steadyrl.networks import Policy
+
 if TYPE_CHECKING:
     from steadyrl.agents.settings import AgentSettings
 
@@ -21,6 +23,8 @@ class Learner(NamedTuple):
     phi_optimiser: Any
     risk: Any
     """The running estimates of the measure of risk."""
+    seen: Any = ()
+    """The moments of the observations, if they are normalised; the engine's to update."""
 
 
 class Algorithm(Protocol):
@@ -41,11 +45,15 @@ class Algorithm(Protocol):
         ...
 
     def acting(self, learner: Learner) -> Array:
-        """[S, A]: the policy that collects episodes."""
+        """[S, A]: the policy that collects episodes, if it is a table."""
         ...
 
     def learned(self, learner: Learner) -> Array:
-        """[S, A]: the policy that was learned; without exploration, where a method explores."""
+        """[S, A]: the policy that was learned, if it is a table; without exploration, where a method explores."""
+        ...
+
+    def in_numpy(self, learner: Learner, exploring: bool) -> tuple[Policy, Any]:
+        """Either of them, table or network, as a policy and its parameters in NumPy."""
         ...
 
     def update(self, learner: Learner, material: Any) -> tuple[Learner, Array]:

@@ -16,6 +16,7 @@ ESTIMATORS = {"unbiased": "gini", "paper": "gini_paper"}
 class MeanGiniSettings(VPGSettings):
     """Settings of MG."""
 
+    mean: str = setting("vpg", "How the mean is maximised: 'vpg', the vanilla policy gradient.", choices=("vpg",))
     risk_aversion: float = setting(1.2, "lambda: how much a unit of Gini deviation counts against the mean.", least=0)
     estimator: str = setting(
         "unbiased",

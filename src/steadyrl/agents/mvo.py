@@ -14,6 +14,7 @@ from steadyrl.settings import setting
 class MVOSettings(VPGSettings):
     """Settings of MVO."""
 
+    mean: str = setting("vpg", "How the mean is maximised: 'vpg', the vanilla policy gradient.", choices=("vpg",))
     risk_aversion: float = setting(1.0, "lambda: how much a unit of variance counts against the mean.", least=0)
 
 

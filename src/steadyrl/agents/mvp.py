@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from steadyrl import risk
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.episodic import Episodic, EpisodicSettings
-from steadyrl.networks import SoftmaxTable, ValueTable
+from steadyrl.networks import Policy, Value
 from steadyrl.risk import RiskMeasure
 from steadyrl.settings import setting
 
@@ -16,6 +16,7 @@ from steadyrl.settings import setting
 class MVPSettings(EpisodicSettings):
     """Settings of MVP. Defaults are the paper's for the Guarded Maze."""
 
+    mean: str = setting("vpg", "How the mean is maximised: 'vpg', the vanilla policy gradient.", choices=("vpg",))
     risk_aversion: float = setting(0.1, "lambda: how much a unit of variance counts against the mean.", above=0)
     dual_learning_rate: float | None = setting(
         None, "Step size of the dual variable y; the policy's if not given.", above=0
@@ -33,8 +34,10 @@ class MVP(Agent):
     def risk_measure(self) -> RiskMeasure | None:
         """The dual objective, which holds the mean."""
         s = self.settings
-        return risk.mvp(s.risk_aversion, s.dual_learning_rate or s.policy_learning_rate, s.initial_dual)
+        rate = s.dual_learning_rate or s.policy_learning_rate
+        assert rate is not None, "settings are completed before they are used"
+        return risk.mvp(s.risk_aversion, rate, s.initial_dual)
 
-    def mean_part(self, policy: SoftmaxTable, value: ValueTable, measure: RiskMeasure | None) -> Episodic:
+    def mean_part(self, policy: Policy, value: Value, measure: RiskMeasure | None) -> Episodic:
         """The weights hold the mean already."""
         return Episodic(policy, measure, self.settings.risk_aversion, self.settings)

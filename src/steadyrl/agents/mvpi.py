@@ -11,7 +11,7 @@ from jax import Array
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.algorithm import Algorithm, Learner
 from steadyrl.agents.q_learning import QLearningSettings, TabularQ
-from steadyrl.networks import SoftmaxTable, ValueTable
+from steadyrl.networks import Policy, SoftmaxTable, Value
 from steadyrl.risk import RiskMeasure
 from steadyrl.settings import setting
 from steadyrl.transitions import Transitions
@@ -77,6 +77,10 @@ class RewardTransform:
         """The solver's exploration."""
         return self.solver.acting(learner)
 
+    def in_numpy(self, learner: Learner, exploring: bool) -> tuple[Policy, Any]:
+        """The solver's."""
+        return self.solver.in_numpy(learner, exploring)
+
     def update(self, learner: Learner, steps: Transitions) -> tuple[Learner, Array]:
         """The solver's update with transformed rewards; at the end of an iteration, a new y."""
         y, total, episodes = learner.risk
@@ -101,8 +105,9 @@ class MVPI(Agent):
         """Nothing of the return is penalised; the rewards of single steps are transformed."""
         return None
 
-    def mean_part(self, policy: SoftmaxTable, value: ValueTable, measure: RiskMeasure | None) -> Algorithm:
+    def mean_part(self, policy: Policy, value: Value, measure: RiskMeasure | None) -> Algorithm:
         """Q-learning, with transformed rewards unless there is no aversion to risk."""
+        assert isinstance(policy, SoftmaxTable), "Q-learning has only tables"
         s = self.settings
         solver = TabularQ(policy.n_states, policy.n_actions, s)
         if s.risk_aversion == 0:

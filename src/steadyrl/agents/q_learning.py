@@ -7,12 +7,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.algorithm import Algorithm, Learner
 from steadyrl.agents.settings import AgentSettings
-from steadyrl.networks import SoftmaxTable, ValueTable
+from steadyrl.networks import Policy, ProbabilityTable, SoftmaxTable, Value
 from steadyrl.risk import RiskMeasure
 from steadyrl.settings import setting
 from steadyrl.transitions import Transitions
@@ -22,7 +23,9 @@ from steadyrl.transitions import Transitions
 class QLearningSettings(AgentSettings):
     """Settings of Q-learning. The learning rate is the paper's for the Guarded Maze."""
 
-    episodes_per_update: int = setting(1, "Whole episodes collected before their steps are learned from.", least=1)
+    episodes_per_update: int | None = setting(
+        1, "Whole episodes collected before their steps are learned from.", least=1
+    )
     q_learning_rate: float = setting(5e-3, "Step size of the action values.", above=0)
     exploration: float = setting(0.1, "epsilon: the share of random actions while learning.", least=0, most=1)
     time_out_ends: bool = setting(
@@ -57,6 +60,11 @@ class TabularQ:
         epsilon = self.settings.exploration
         return (1 - epsilon) * self.learned(learner) + epsilon / self.n_actions
 
+    def in_numpy(self, learner: Learner, exploring: bool) -> tuple[Policy, Any]:
+        """Either of them as a table."""
+        table = self.acting(learner) if exploring else self.learned(learner)
+        return ProbabilityTable(self.n_states, self.n_actions), np.asarray(table)
+
     def update(self, learner: Learner, steps: Transitions) -> tuple[Learner, Array]:
         """Learn from each step of each episode, in order."""
         settings = self.settings
@@ -84,6 +92,7 @@ class QLearning(Agent):
         """Nothing is penalised."""
         return None
 
-    def mean_part(self, policy: SoftmaxTable, value: ValueTable, measure: RiskMeasure | None) -> Algorithm:
+    def mean_part(self, policy: Policy, value: Value, measure: RiskMeasure | None) -> Algorithm:
         """A table of action values."""
+        assert isinstance(policy, SoftmaxTable), "Q-learning has only tables"
         return TabularQ(policy.n_states, policy.n_actions, self.settings)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from steadyrl import risk
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.episodic import Episodic, EpisodicSettings
-from steadyrl.networks import SoftmaxTable, ValueTable
+from steadyrl.networks import Policy, Value
 from steadyrl.risk import RiskMeasure
 from steadyrl.settings import setting
 
@@ -16,6 +16,7 @@ from steadyrl.settings import setting
 class TamarSettings(EpisodicSettings):
     """Settings of Tamar. Defaults are the paper's for the Guarded Maze."""
 
+    mean: str = setting("vpg", "How the mean is maximised: 'vpg', the vanilla policy gradient.", choices=("vpg",))
     risk_aversion: float = setting(0.1, "lambda: how much the penalty counts against the mean.", least=0)
     threshold: float = setting(50.0, "b: variance up to here is not penalised.", least=0)
     moments_learning_rate: float | None = setting(
@@ -35,9 +36,10 @@ class Tamar(Agent):
     def risk_measure(self) -> RiskMeasure | None:
         """The penalty, with running estimates of mean and variance."""
         s = self.settings
+        assert s.policy_learning_rate is not None, "settings are completed before they are used"
         rate = s.moments_learning_rate or 100 * s.policy_learning_rate
         return risk.tamar(s.threshold, rate, s.initial_mean, s.initial_variance)
 
-    def mean_part(self, policy: SoftmaxTable, value: ValueTable, measure: RiskMeasure | None) -> Episodic:
+    def mean_part(self, policy: Policy, value: Value, measure: RiskMeasure | None) -> Episodic:
         """The return times the score."""
         return Episodic(policy, measure, self.settings.risk_aversion, self.settings)

@@ -1,12 +1,15 @@
 """The mean part of Algorithm 1: REINFORCE with a baseline and reuse of samples, and a slot where risk belongs.
 
-The risk part is a `RiskMeasure`; this page knows nothing of which. Read `ascend` beside the paper's Algorithm 1.
+The risk part is a `RiskMeasure`; this page knows nothing of which. Read `update` and `ascend` beside the paper's
+Algorithm 1.
 """
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +17,15 @@ import optax
 from jax import Array
 
 from steadyrl.agents.algorithm import Learner
+from steadyrl.agents.policy_gradient import PolicyGradient, optimiser
 from steadyrl.agents.settings import PolicyGradientSettings
 from steadyrl.batch import Batch
-from steadyrl.networks import Policy, Value
-from steadyrl.risk import Order, RiskMeasure, Sample
+from steadyrl.networks import Value
+from steadyrl.risk import Order, Sample
 from steadyrl.settings import setting
+
+Pull = Callable[[Array], tuple[Any]]
+"""From what each log pi weighs to the gradient of their weighted sum."""
 
 
 @dataclass(frozen=True)
@@ -33,53 +40,40 @@ class VPGSettings(PolicyGradientSettings):
         0.6, "beta: a batch is dropped once fewer than this share of its trajectories is in range.", least=0, most=1
     )
     value_learning_rate: float | None = setting(
-        None, "Step size of the value function; 100 times the policy's if not given.", above=0
+        None,
+        "Step size of the value function; if not given, 100 times the policy's for a table and 10 times for a network.",
+        above=0,
     )
+
+    def completed(self, tabular: bool) -> Self:
+        """See `AgentSettings`."""
+        settings = super().completed(tabular)
+        assert settings.policy_learning_rate is not None
+        rate = (100 if settings.network == "table" else 10) * settings.policy_learning_rate
+        return dataclasses.replace(settings, value_learning_rate=self.value_learning_rate or rate)
 
 
 @dataclass(frozen=True)
-class VPG:
+class VPG(PolicyGradient):
     """Algorithm 1 for one policy, one value function and at most one measure of risk."""
 
-    policy: Policy
     value: Value
-    measure: RiskMeasure | None
-    risk_aversion: float
     settings: VPGSettings
 
     @property
-    def policy_optimiser(self) -> optax.GradientTransformation:
-        """Stochastic gradient steps, as the paper takes in the maze."""
-        return optax.sgd(self.settings.policy_learning_rate)
-
-    @property
     def value_optimiser(self) -> optax.GradientTransformation:
-        """Stochastic gradient steps, as the paper takes in the maze."""
-        return optax.sgd(self.settings.value_learning_rate or 100 * self.settings.policy_learning_rate)
+        """How the value function takes its steps."""
+        return optimiser(self.settings.optimiser, self.settings.value_learning_rate)
 
     def init(self, key: Array) -> Learner:
         """A learner that has seen nothing."""
         k_policy, k_value = jax.random.split(key)
-        theta, phi = self.policy.init(k_policy), self.value.init(k_value)
-        risk = jax.tree.map(jnp.asarray, self.measure.initial_state) if self.measure else ()
-        return Learner(theta, self.policy_optimiser.init(theta), phi, self.value_optimiser.init(phi), risk)
-
-    @property
-    def wants_transitions(self) -> bool:
-        """It takes batches."""
-        return False
-
-    def acting(self, learner: Learner) -> Array:
-        """The policy itself."""
-        return self.policy.probabilities(learner.theta)
-
-    def learned(self, learner: Learner) -> Array:
-        """The policy itself."""
-        return self.policy.probabilities(learner.theta)
+        phi = self.value.init(k_value)
+        return super().init(k_policy)._replace(phi=phi, phi_optimiser=self.value_optimiser.init(phi))
 
     def update(self, learner: Learner, batch: Batch) -> tuple[Learner, Array]:
         """Ascend on one batch at most M times, while enough trajectories stay in range; also how many times."""
-        sampled = self.policy.log_prob(learner.theta, batch.observations, batch.actions)
+        sampled = self.log_prob(learner.theta, batch)
         order = Order.of(batch.returns)
         fewest = self.measure.least_episodes if self.measure else 1
 
@@ -89,40 +83,46 @@ class VPG:
 
         def once(carry: tuple[Array, Array, Learner]) -> tuple[Array, Array, Learner]:
             m, _, learner = carry
-            rho, selected = self.select(learner, batch, sampled)
+            log_pi, pull = jax.vjp(lambda theta: self.log_prob(theta, batch), learner.theta)
+            rho, selected = self.select(batch, log_pi - sampled)
             enough = selected.sum() >= max(self.settings.least_selected * selected.size, fewest)
-            ascended = self.ascend(learner, batch, Sample(batch.returns, rho, selected, order))
+            ascended = self.ascend(learner, batch, Sample(batch.returns, rho, selected, order), pull)
             kept = jax.tree.map(lambda new, old: jnp.where(enough, new, old), ascended, learner)
             return m + enough, enough, kept
 
         m, _, learner = jax.lax.while_loop(go_on, once, (jnp.int32(0), jnp.bool(True), learner))
         return learner, m
 
-    def select(self, learner: Learner, batch: Batch, sampled: Array) -> tuple[Array, Array]:
+    def select(self, batch: Batch, log_ratios: Array) -> tuple[Array, Array]:
         """The ratio of each trajectory, and which are in [1 - delta, 1 + delta]; 0 for the others."""
-        log_pi = self.policy.log_prob(learner.theta, batch.observations, batch.actions)
-        rho = jnp.exp(batch.total(log_pi - sampled))
+        rho = jnp.exp(batch.total(log_ratios))
         selected = jnp.abs(rho - 1) <= self.settings.ratio_range
         return jnp.where(selected, rho, 0.0), selected  # An infinite ratio times a weight of 0 would be NaN.
 
-    def ascend(self, learner: Learner, batch: Batch, sample: Sample) -> Learner:
-        """One update of policy and value function from the selected trajectories."""
+    def ascend(self, learner: Learner, batch: Batch, sample: Sample, pull: Pull) -> Learner:
+        """One update of policy and value function from the selected trajectories.
+
+        Both mean_grad and gini_grad are sums over trajectories i and steps t of a weight times grad log pi(a_t|s_t):
+        (g_t - V(s_t)) rho_i / |D| in the one, lambda rho_i eta_i in the other, with the minus and the 1 / (|D| - 1)
+        in eta. The weights are added first, and their one sum is pulled through the policy once.
+        """
         rho, selected = sample.ratios, sample.where
         V, phi, phi_optimiser = self.sweep(learner, batch, selected)
-        # The gradient is sum_i sum_t grad log pi(a_t|s_t) (a_i g_t + c_it): first the mean part, a_i (g_t - V(s_t)).
-        a = rho / selected.sum()
-        c = -a[:, None] * V
+        per_reward = rho / selected.sum()
+        per_visit = -per_reward[:, None] * V
         risk = learner.risk
         if self.measure is not None:
             eta, risk = self.measure.weights(sample, risk)
+            of_risk = (rho * eta)[:, None]
             if self.measure.contains_mean:
-                a, c = jnp.zeros_like(a), (rho * eta)[:, None] * jnp.ones_like(V)
+                per_reward, per_visit = jnp.zeros_like(per_reward), of_risk * jnp.ones_like(V)
             else:
-                c = c + self.risk_aversion * (rho * eta)[:, None]
-        u = batch.weights(per_reward=a, per_visit=c)
-
-        theta, theta_optimiser = step_along(self.policy, self.policy_optimiser, learner, batch, u)
-        return Learner(theta, theta_optimiser, phi, phi_optimiser, risk)
+                per_visit = per_visit + self.risk_aversion * of_risk
+        (gradient,) = pull(batch.weights(per_reward, per_visit))
+        theta, theta_optimiser = self.ascended(learner, gradient)
+        return learner._replace(
+            theta=theta, theta_optimiser=theta_optimiser, phi=phi, phi_optimiser=phi_optimiser, risk=risk
+        )
 
     def sweep(self, learner: Learner, batch: Batch, selected: Array) -> tuple[Array, Any, Any]:
         """V [n, L] as each trajectory meets it, and the value function after one step per selected trajectory.
@@ -149,16 +149,3 @@ class VPG:
         each = (batch.observations, batch.state_visits, batch.state_rewards_to_go, batch.lengths, selected)
         (phi, optimiser), V = jax.lax.scan(step, start, each)
         return V, phi, optimiser
-
-
-def step_along(
-    policy: Policy, optimiser: optax.GradientTransformation, learner: Learner, batch: Batch, u: Array
-) -> tuple[Any, Any]:
-    """Theta and its optimiser after one step along the gradient of sum u log pi."""
-
-    def objective(theta: Any) -> Array:
-        return (u * policy.log_prob(theta, batch.observations, batch.actions)).sum()
-
-    descent = jax.tree.map(jnp.negative, jax.grad(objective)(learner.theta))
-    steps, moved = optimiser.update(descent, learner.theta_optimiser, learner.theta)
-    return optax.apply_updates(learner.theta, steps), moved

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import find_highest_version, get_env_id, load_env_creator, parse_env_id
 
-from steadyrl.naming import unknown
+from steadyrl.envs.factory_path import find_factory, not_made, remember
+from steadyrl.naming import nearest, plain
 
 EnvLike = str | gym.Env[Any, Any] | Callable[[], gym.Env[Any, Any]]
 
 
 def resolve(env: EnvLike, **options: Any) -> gym.Env[Any, Any]:
-    """The environment that `env` names, is, or makes. `options` go to `gymnasium.make` and need an id."""
+    """The environment that `env` names, is, or makes.
+
+    A name is a Gymnasium id, or `module:factory`: a class or function that makes the environment. `options` go to
+    the maker, and need a name.
+    """
     if isinstance(env, str):
         return _make(env, options)
     if options:
@@ -31,11 +38,90 @@ def resolve(env: EnvLike, **options: Any) -> gym.Env[Any, Any]:
 def _make(name: str, options: dict[str, Any]) -> gym.Env[Any, Any]:
     import steadyrl.envs  # noqa: F401  (registers steadyrl/...)
 
+    factory = find_factory(name)
+    if factory is None:
+        env = _make_registered(name.rsplit(":", 1)[-1], options)
+    else:
+        try:
+            env = factory(**options)
+        except Exception as error:
+            raise ValueError(not_made(name, factory, options, error)) from error
+        if not isinstance(env, gym.Env):
+            raise ValueError(f"environment {name}: it returned {_a(env)}, not a gymnasium.Env. Return the environment.")
+    if ":" in name:
+        # Not in `env.spec`: an id there does not say from which module it came.
+        remember(env, name, options)
+    return env
+
+
+def _make_registered(name: str, options: dict[str, Any]) -> gym.Env[Any, Any]:
+    versioned = _versioned(name)
     try:
-        return gym.make(name, **options)
+        return gym.make(versioned, **options)
     except (gym.error.NameNotFound, gym.error.NamespaceNotFound, gym.error.VersionNotFound):
-        raise ValueError(unknown("environment", name, gym.registry)) from None
-    except TypeError as error:
-        if not options:
-            raise
-        raise ValueError(f"environment {name} does not take these options: {error}") from error
+        raise ValueError(_unknown(name)) from None
+    except gym.error.DependencyNotInstalled as error:
+        extra = _extra_of(versioned)
+        remedy = f"{name} needs {extra}, which is not installed: pip install 'steadyrl[{extra}]'"
+        raise ModuleNotFoundError(remedy if extra else f"environment {name}: {error}") from error
+    except gym.error.Error as error:
+        raise ValueError(f"environment {name}: {error}") from error
+    except Exception as error:
+        creator = _creator(versioned) if isinstance(error, TypeError) else None
+        raise ValueError(not_made(name, creator, options, error)) from error
+
+
+def _versioned(name: str) -> str:
+    """The id itself, or its latest version if it has none."""
+    try:
+        namespace, bare, version = parse_env_id(name)
+    except gym.error.Error:
+        raise ValueError(
+            f"environment {name!r} is no id: ids are like CartPole-v1 and steadyrl/GuardedMaze-v0, "
+            "and your own environment is module:factory."
+        ) from None
+    latest = find_highest_version(namespace, bare) if version is None else None
+    return name if latest is None else get_env_id(namespace, bare, latest)
+
+
+def _unknown(name: str) -> str:
+    """One line on an id that nobody registered, with what was probably meant."""
+    namespace, bare, _ = parse_env_id(name)
+    latest = {get_env_id(ns, n, find_highest_version(ns, n)) for ns, n, _ in map(parse_env_id, gym.registry)}
+    containing = [known for known in latest if plain(bare) in plain(known)]
+    # Ours first, then those that add least to the name.
+    containing.sort(key=lambda known: (not known.startswith("steadyrl/"), len(known), known))
+    same = [known for known in containing if plain(parse_env_id(known)[1]) == plain(bare)]
+    spaces = {parse_env_id(known)[0] for known in gym.registry}
+    foreign = namespace is not None and namespace not in spaces
+    near = next(iter([*same, *containing]), None) or nearest(name, latest, cutoff=0.8 if foreign else 0.6)
+    if near is not None:
+        return f"unknown environment {name!r}. Did you mean {near!r}?"
+    if foreign:
+        module = {"ALE": "ale_py", "ale": "ale_py"}.get(str(namespace), "MODULE")
+        package = "ale-py" if module == "ale_py" else "the package that has it"
+        return (
+            f"unknown environment {name!r}: nothing installed here registers {namespace}/. "
+            f"Install {package}, and name its module too: {module}:{name}"
+        )
+    ours = ", ".join(sorted(known for known in latest if known.startswith("steadyrl/")))
+    return (
+        f"unknown environment {name!r}. Pass a Gymnasium id such as CartPole-v1, one of ours ({ours}), "
+        "or your own as module:factory."
+    )
+
+
+def _creator(name: str) -> Callable[..., Any]:
+    entry_point = gym.spec(name).entry_point
+    creator: Any = load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
+    return creator  # type: ignore[no-any-return]
+
+
+def _extra_of(name: str) -> str | None:
+    """Our extra that brings what one of Gymnasium's environments needs; ours say it themselves."""
+    found = re.search(r"gymnasium\.envs\.(box2d|mujoco)", str(gym.spec(name).entry_point))
+    return found[1] if found else None
+
+
+def _a(thing: Any) -> str:
+    return "None" if thing is None else f"a {type(thing).__name__}"

@@ -1,0 +1,37 @@
+"""Which policy and value function fit an environment's spaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.spaces import Box, Discrete
+
+from steadyrl.networks.categorical import CategoricalNetwork
+from steadyrl.networks.mlp import MLP, ValueNetwork
+from steadyrl.networks.normal import NormalNetwork
+from steadyrl.networks.protocols import Policy, Value
+from steadyrl.networks.tables import SoftmaxTable, ValueTable
+from steadyrl.spaces import feature_count
+
+
+def networks_for(
+    observation_space: gym.Space[Any],
+    action_space: gym.Space[Any],
+    network: str,
+    hidden: tuple[int, ...],
+    initial_log_std: float,
+) -> tuple[Policy, Value]:
+    """A table for each state and action, or networks with `hidden` layers."""
+    if network == "table":
+        assert isinstance(observation_space, Discrete)
+        assert isinstance(action_space, Discrete)
+        return SoftmaxTable(int(observation_space.n), int(action_space.n)), ValueTable(int(observation_space.n))
+    inputs = feature_count(observation_space)
+    value = ValueNetwork(MLP((inputs, *hidden, 1)))
+    if isinstance(action_space, Discrete):
+        return CategoricalNetwork(MLP((inputs, *hidden, int(action_space.n))), int(action_space.start)), value
+    assert isinstance(action_space, Box)
+    low, high = (tuple(map(float, bound.ravel())) for bound in (action_space.low, action_space.high))
+    mlp = MLP((inputs, *hidden, len(low)))
+    return NormalNetwork(mlp, low, high, action_space.shape, str(action_space.dtype), initial_log_std), value

@@ -1,0 +1,71 @@
+"""A policy for numbers within bounds: a normal distribution around a network's output."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from steadyrl.networks.mlp import MLP
+
+
+@dataclass(frozen=True)
+class NormalNetwork:
+    """A normal distribution for each dimension of the action, whose standard deviation does not depend on the state.
+
+    Where every dimension has two bounds, actions are counted in units of half their range from its middle, so that
+    they and `initial_log_std` mean the same in every environment, and the mean is tanh of the network's output. Else
+    the mean is the output itself. Samples may leave the bounds: the likelihood is that of the sample, the environment
+    gets it clipped (deviation 26).
+    """
+
+    mlp: MLP
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    shape: tuple[int, ...]
+    """Of an action as the environment takes it; here actions are flat."""
+    dtype: str
+    """Of an action as the environment takes it."""
+    initial_log_std: float
+
+    @property
+    def bounded(self) -> bool:
+        """Whether every dimension has both bounds."""
+        return all(map(math.isfinite, self.low + self.high))
+
+    def init(self, key: Array) -> dict[str, Any]:
+        """Parameters to start from."""
+        return {"mean": self.mlp.init(key), "log_std": jnp.full(len(self.low), self.initial_log_std)}
+
+    def log_prob(self, parameters: dict[str, Any], observations: Array | None, actions: Array | None) -> Array:
+        """Log of the density at each of P actions: [..., inputs] and [..., P, d] to [..., P]."""
+        assert observations is not None, "only tables have a probability for every state"
+        assert actions is not None, "actions come with observations"
+        mean = self.mlp(parameters["mean"], observations)
+        mean = jnp.tanh(mean) if self.bounded else mean
+        log_std = parameters["log_std"]
+        z = (actions - mean[..., None, :]) * jnp.exp(-log_std)
+        return jnp.sum(-0.5 * z**2 - log_std - 0.5 * math.log(2 * math.pi), axis=-1)
+
+    def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
+        """[steps, d]: standard normal."""
+        return generator.standard_normal((steps, len(self.low)), dtype=np.float32)
+
+    def act(self, parameters: dict[str, Any], observations: Any, noise: Any) -> Any:
+        """[k, d]: a sample, or the mean."""
+        mean = self.mlp.in_numpy(parameters["mean"], observations)
+        mean = np.tanh(mean) if self.bounded else mean
+        return mean if noise is None else mean + np.exp(parameters["log_std"]) * noise
+
+    def to_space(self, actions: Any) -> Any:
+        """Clipped to the bounds, in the space's units, shape and precision."""
+        low, high = np.asarray(self.low), np.asarray(self.high)
+        if self.bounded:
+            actions = (low + high) / 2 + (high - low) / 2 * actions
+        clipped = np.minimum(np.maximum(actions, low), high)
+        return clipped.reshape(-1, *self.shape).astype(self.dtype)

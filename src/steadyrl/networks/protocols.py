@@ -1,0 +1,53 @@
+"""What agents ask of a policy and of a value function."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+Parameters = Any
+
+
+class Policy(Protocol):
+    """A distribution over actions for each observation. Implementations are frozen and hashable.
+
+    Learning happens in JAX, acting in NumPy: a call of a compiled program costs more than so small a product.
+    """
+
+    def init(self, key: Array) -> Parameters:
+        """Parameters to start from."""
+        ...
+
+    def log_prob(self, parameters: Parameters, observations: Array | None, actions: Array | None) -> Array:
+        """Log pi of P actions at each observation: [..., L] and [..., L, P] to [..., L, P].
+
+        None in place of both is for tables alone and means all of it: [S, A].
+        """
+        ...
+
+    def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
+        """[steps, ...]: all that is random about so many actions of one episode."""
+        ...
+
+    def act(self, parameters: Parameters, observations: Any, noise: Any) -> Any:
+        """[k, ...]: an action for each observation, from NumPy's parameters; the likeliest where `noise` is None."""
+        ...
+
+    def to_space(self, actions: Any) -> Any:
+        """The actions as the environment takes them."""
+        ...
+
+
+class Value(Protocol):
+    """A number for each observation. Implementations are frozen and hashable."""
+
+    def init(self, key: Array) -> Parameters:
+        """Parameters to start from."""
+        ...
+
+    def __call__(self, parameters: Parameters, observations: Array | None) -> Array:
+        """The value of each observation, elementwise over the leading axes; None is for tables: [S]."""
+        ...

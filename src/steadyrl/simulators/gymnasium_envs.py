@@ -1,0 +1,69 @@
+"""Gymnasium environments, each with an episode of its own, stepped in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from steadyrl.simulators.simulator import SlotError, Steps
+from steadyrl.spaces import flat, stackable
+
+
+class GymnasiumEnvs:
+    """Slots are environments: the one that is given, and up to `size - 1` others that `another` makes."""
+
+    idle_steps = 0
+
+    def __init__(self, env: gym.Env[Any, Any], another: Callable[[], gym.Env[Any, Any]] | None, size: int) -> None:
+        self.observation_space, self.action_space = env.observation_space, env.action_space
+        self.size = size if another else 1
+        self._envs, self._another = [env], another
+        self._shape, self._dtype = stackable(env.observation_space)
+
+    def reset(self, seeds: Sequence[int]) -> Any:
+        """See `Simulator`."""
+        while len(self._envs) < len(seeds):
+            assert self._another is not None, "there is room for one episode"
+            self._envs.append(self._another())
+        observations = np.empty((len(seeds), *self._shape), self._dtype)
+        for slot, seed in enumerate(seeds):
+            try:
+                observation, _ = self._envs[slot].reset(seed=int(seed))
+            except Exception as error:
+                raise SlotError(slot, f"reset raised {type(error).__name__}: {error}") from error
+            observations[slot] = self._checked(slot, observation)
+        return observations
+
+    def step(self, slots: Any, actions: Any) -> Steps:
+        """See `Simulator`."""
+        k = len(slots)
+        observations = np.empty((k, *self._shape), self._dtype)
+        rewards, terminated, truncated = np.empty(k), np.empty(k, bool), np.empty(k, bool)
+        facts = {}
+        for row, slot in enumerate(slots.tolist()):
+            try:
+                observation, rewards[row], terminated[row], truncated[row], info = self._envs[slot].step(actions[row])
+            except Exception as error:
+                raise SlotError(slot, f"step raised {type(error).__name__}: {error}") from error
+            observations[row] = self._checked(slot, observation)
+            if terminated[row] or truncated[row]:
+                facts[slot] = dict(info.get("facts", {}))
+        return Steps(observations, rewards, terminated, truncated, facts)
+
+    def _checked(self, slot: int, observation: Any) -> Any:
+        try:
+            array = flat(self.observation_space, observation)
+        except Exception as error:
+            raise SlotError(slot, f"an observation that is not in {self.observation_space}") from error
+        if np.shape(array) != self._shape:  # NumPy would spread a number over a row without a word.
+            raise SlotError(slot, f"an observation of shape {np.shape(array)} that is not in {self.observation_space}")
+        return array
+
+    def close(self) -> None:
+        """Close the environments that were made here; the one that was given is its owner's."""
+        for env in self._envs[1:]:
+            env.close()
+        del self._envs[1:]

@@ -1,0 +1,112 @@
+"""Gymnasium's spaces: which of them agents understand, how observations become numbers, how spaces are written."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete
+
+OBSERVATIONS = "Box, Discrete, or Dict of these"
+ACTIONS = "Discrete or Box"
+
+
+def is_tabular(observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> bool:
+    """Whether a table can hold a number for every state and action."""
+    return all(isinstance(space, Discrete) and space.start == 0 for space in (observation_space, action_space))
+
+
+def check_spaces(observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> None:
+    """Refuse spaces that agents do not understand, by name."""
+    _check(observation_space, "observation", _is_observable(observation_space), OBSERVATIONS)
+    _check(action_space, "action", isinstance(action_space, Discrete) or _is_real(action_space), ACTIONS)
+
+
+def _check(space: gym.Space[Any], kind: str, fine: bool, supported: str) -> None:
+    if not fine:
+        raise ValueError(
+            f"{kind} space {space} is not supported: it must be {supported}. Change it with a wrapper "
+            "from gymnasium.wrappers, such as Transform{Observation,Action} or FlattenObservation."
+        )
+
+
+def _is_observable(space: gym.Space[Any]) -> bool:
+    if isinstance(space, Dict):
+        return all(map(_is_observable, space.values()))
+    return isinstance(space, Discrete) or (isinstance(space, Box) and math.prod(space.shape) > 0)
+
+
+def _is_real(space: gym.Space[Any]) -> bool:
+    return isinstance(space, Box) and np.issubdtype(space.dtype, np.floating) and math.prod(space.shape) > 0
+
+
+def feature_count(space: gym.Space[Any]) -> int:
+    """How many numbers a network sees of an observation."""
+    return int(gym.spaces.flatdim(space))
+
+
+def features(space: gym.Space[Any], observations: Any) -> Any:
+    """[k, feature_count] in 32 bits: what a network sees of k observations, as a simulator gives them."""
+    if isinstance(space, Discrete):
+        return np.eye(int(space.n), dtype=np.float32)[np.asarray(observations) - int(space.start)]
+    return np.asarray(observations, np.float32).reshape(len(observations), -1)
+
+
+def stackable(space: gym.Space[Any]) -> tuple[tuple[int, ...], Any]:
+    """Shape and type of one observation in a simulator's arrays; a Dict's is flat."""
+    if isinstance(space, Dict):
+        return (feature_count(space),), np.float32
+    return space.shape or (), space.dtype
+
+
+def flat(space: gym.Space[Any], observation: Any) -> Any:
+    """One observation as a simulator's arrays hold it."""
+    return gym.spaces.flatten(space, observation) if isinstance(space, Dict) else observation
+
+
+def as_batch(space: gym.Space[Any], observation: Any) -> tuple[Any, tuple[int, ...]]:
+    """One observation, or an array of them of any shape, as rows [k, ...]; and that shape, () for one."""
+    if isinstance(space, Dict):
+        parts = {name: as_batch(part, observation[name]) for name, part in space.items()}
+        count, leading = len(_first(parts)[0]), _first(parts)[1]
+        return np.stack([flat(space, {n: p[0][i] for n, p in parts.items()}) for i in range(count)]), leading
+    array = np.asarray(observation)
+    shape = space.shape or ()
+    leading = array.shape[: array.ndim - len(shape)]
+    fits = array.shape[len(leading) :] == shape and array.ndim >= len(shape)
+    if isinstance(space, Discrete):
+        fits = np.issubdtype(array.dtype, np.integer) and bool(
+            np.all((array >= space.start) & (array < space.start + space.n))
+        )
+    if not fits:
+        raise ValueError(f"observation {observation!r} is not in {space}: pass one that is, or an array of such.")
+    return array.reshape(-1, *shape), leading
+
+
+def _first(parts: dict[str, Any]) -> Any:
+    return next(iter(parts.values()))
+
+
+def to_json(space: gym.Space[Any]) -> dict[str, Any]:
+    """A space that `check_spaces` lets pass, as plain data."""
+    if isinstance(space, Discrete):
+        return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)}
+    if isinstance(space, Dict):
+        return {"kind": "Dict", "spaces": {name: to_json(part) for name, part in space.items()}}
+    assert isinstance(space, Box)
+    # As text: JSON has no infinity, and Python's own numerals are exact.
+    bounds = {name: [repr(float(x)) for x in getattr(space, name).ravel()] for name in ("low", "high")}
+    return {"kind": "Box", "shape": list(space.shape), "dtype": str(space.dtype), **bounds}
+
+
+def from_json(described: dict[str, Any]) -> gym.Space[Any]:
+    """The space that `to_json` wrote down."""
+    if described["kind"] == "Discrete":
+        return Discrete(described["n"], start=described.get("start", 0))
+    if described["kind"] == "Dict":
+        return Dict({name: from_json(part) for name, part in described["spaces"].items()})
+    dtype, shape = np.dtype(described["dtype"]), tuple(described["shape"])
+    low, high = (np.array([float(x) for x in described[name]]).astype(dtype).reshape(shape) for name in ("low", "high"))
+    return Box(low, high, dtype=dtype.type)
