@@ -103,7 +103,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def describe_env(env: Any) -> dict[str, Any] | None:
     """The id and options that make an environment again; None if it was not made from an id, or was wrapped since."""
-    if not isinstance(env, gym.Env):
+    if not isinstance(env, gym.Env) or isinstance(env, VectorEnv):  # EnvPool's are both.
         return None
     described = made_from(env)
     if described is None:

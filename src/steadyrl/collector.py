@@ -6,11 +6,13 @@ favour short episodes and falsify every measure of dispersion.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from steadyrl.behaviour import Behaviour, Noise
 from steadyrl.episodes import Episodes, facts_of
@@ -51,31 +53,31 @@ def collect(
     Observations are what `behaviour.see` makes of them and actions the policy's own, before they were clipped. `name`
     is the environment's, for errors; so is `longest`, the number of steps after which an episode counts as endless.
     """
-    waves = [
-        _wave(simulator, behaviour, seeds[first : first + simulator.size], first, name, longest, deterministic)
-        for first in range(0, len(seeds), simulator.size)
-    ]
+    # Products as small as a policy's take a hundred times as long when several threads have to meet for them.
+    with _linear_algebra().limit(limits=1, user_api="blas"):
+        waves = [
+            _wave(simulator, behaviour, seeds[first : first + simulator.size], first, name, longest, deterministic)
+            for first in range(0, len(seeds), simulator.size)
+        ]
     T = max(len(moments) for moments, _ in waves)
-    rows, columns, offset = [], [], 0
-    for moments, ends in waves:
-        rows += [moment.slots + offset for moment in moments]
-        columns += [np.full(len(moment.slots), t) for t, moment in enumerate(moments)]
-        offset += len(ends.facts)
     everything = [moment for moments, _ in waves for moment in moments]
-    where = np.concatenate(rows), np.concatenate(columns)
+    rows = np.concatenate(
+        [moment.slots + wave * simulator.size for wave, (moments, _) in enumerate(waves) for moment in moments]
+    )
+    columns = np.concatenate([np.full(len(moment.slots), t) for moments, _ in waves for t, moment in enumerate(moments)])
 
-    def filled(steps: list[Any], dtype: Any = None) -> Any:
+    def filled(steps: list[Any]) -> Any:
         flat = np.concatenate(steps)
-        array = np.zeros((len(seeds), T, *flat.shape[1:]), dtype or flat.dtype)
-        array[where] = flat
+        array = np.zeros((len(seeds), T, *flat.shape[1:]), flat.dtype)
+        array[rows, columns] = flat
         return array
 
     ended = [ends for _, ends in waves]
     return Episodes(
         observations=filled([moment.seen for moment in everything]),
         actions=filled([moment.actions for moment in everything]),
-        rewards=filled([moment.rewards for moment in everything], np.float64),
-        mask=filled([np.ones(len(row)) for row in rows]),
+        rewards=filled([moment.rewards for moment in everything]),
+        mask=filled([np.ones(len(moment.slots)) for moment in everything]),
         last_observations=np.stack([ends.last_seen[slot] for ends in ended for slot in sorted(ends.last_seen)]),
         terminated=np.array([ends.terminated[slot] for ends in ended for slot in sorted(ends.terminated)]),
         facts=facts_of([ends.facts[slot] for ends in ended for slot in sorted(ends.facts)]),
@@ -92,36 +94,51 @@ def _wave(
     deterministic: bool,
 ) -> tuple[list[Moment], Ends]:
     """Episodes side by side, until the last of them is over."""
-
-    def fault(slot: int, what: str, remedy: str = "Mend the environment.") -> FaultyEnvironmentError:
-        where = f"step {len(moments)} of episode {first + slot} (seed {seeds[slot]})"
-        return FaultyEnvironmentError(f"{name}: {what} at {where}. {remedy}")
-
     moments: list[Moment] = []
     ends = Ends({}, {}, {})
     noise = Noise(behaviour.policy, seeds)
-    playing = np.arange(len(seeds))
+    playing, t = np.arange(len(seeds)), 0
     try:
-        seen = behaviour.see(simulator.reset(seeds))
+        seen = _see(behaviour, simulator.observation_space, simulator.reset(seeds), playing)
         while playing.size:
-            if problem := _not_finite(seen, "observation"):
-                raise fault(playing[problem[0]], problem[1])
-            if len(moments) == longest:
+            if t == longest:
                 remedy = "Give the environment a time limit (max_episode_steps=...), or raise longest_episode."
-                raise fault(playing[0], "no end", remedy)
-            actions = behaviour.act(seen, None if deterministic else noise.at(len(moments), playing))
+                raise SlotError(int(playing[0]), "no end", remedy)
+            actions = behaviour.act(seen, None if deterministic else noise.at(t, playing))
+            t += 1
             steps = simulator.step(playing, behaviour.policy.to_space(actions))
-            if problem := _not_finite(steps.rewards, "reward"):
-                raise fault(playing[problem[0]], problem[1])
+            _check_finite(steps.rewards, playing, "reward")
             moments.append(Moment(playing, seen, actions, steps.rewards))
-            seen = behaviour.see(steps.observations)
+            seen = _see(behaviour, simulator.observation_space, steps.observations, playing)
             over = steps.terminated | steps.truncated
             if over.any():
                 _note_ends(ends, playing, seen, steps, over)
                 playing, seen = playing[~over], seen[~over]
     except SlotError as error:
-        raise fault(error.slot, str(error)) from error.__cause__
+        episode = f"one of the episodes {first} to {first + len(seeds) - 1}"
+        if error.slot is not None:
+            episode = f"episode {first + error.slot} (seed {seeds[error.slot]})"
+        raise FaultyEnvironmentError(f"{name}: {error} at step {t} of {episode}. {error.remedy}") from error.__cause__
     return moments, ends
+
+
+def _see(behaviour: Behaviour, space: gym.Space[Any], observations: Any, playing: Any) -> Any:
+    """What the policy sees of the observations, which an environment may have got wrong."""
+    if isinstance(space, gym.spaces.Discrete):
+        outside = (observations < space.start) | (observations >= space.start + space.n)
+        if outside.any():
+            row = int(outside.argmax())
+            raise SlotError(int(playing[row]), f"observation {observations[row]} that is not in {space}")
+    seen = behaviour.see(observations)
+    _check_finite(seen, playing, "observation")
+    return seen
+
+
+def _check_finite(values: Any, playing: Any, what: str) -> None:
+    finite = np.isfinite(values)
+    if not finite.all():
+        bad = tuple(np.argwhere(~finite)[0])
+        raise SlotError(int(playing[bad[0]]), f"{what} {values[bad]}")
 
 
 def _note_ends(ends: Ends, playing: Any, seen: Any, steps: Steps, over: Any) -> None:
@@ -132,9 +149,7 @@ def _note_ends(ends: Ends, playing: Any, seen: Any, steps: Steps, over: Any) -> 
         ends.facts[slot] = steps.facts.get(slot, {})
 
 
-def _not_finite(values: Any, what: str) -> tuple[int, str] | None:
-    """Which row holds a NaN or an infinity, and what to say of it."""
-    if math.isfinite(values.sum()):  # One pass, and right unless finite numbers add up to infinity.
-        return None
-    bad = np.argwhere(~np.isfinite(values))
-    return (int(bad[0][0]), f"{what} {values[tuple(bad[0])]}") if len(bad) else None
+@cache
+def _linear_algebra() -> ThreadpoolController:
+    """The libraries behind NumPy's products; finding them takes a millisecond."""
+    return ThreadpoolController()

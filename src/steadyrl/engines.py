@@ -212,11 +212,20 @@ def _normalised(episodes: Episodes, behaviour: Behaviour) -> Episodes:
     )
 
 
-def _padded(episodes: Episodes) -> Episodes:
-    """Lengths rounded up to 2^k or 3 * 2^k, so that the update is compiled for a few lengths and not for each."""
-    T = episodes.rewards.shape[1]
+def padded_length(T: int) -> int:
+    """1, 16, 128, then 2^k and 3 * 2^k: so few lengths that the update is seldom compiled, so many that little is lost.
+
+    Among the short ones an update costs less than its compilation.
+    """
+    if T <= 128:
+        return 1 if T == 1 else 16 if T <= 16 else 128
     double = 1 << (T - 1).bit_length()
-    more = (double * 3 // 4 if double * 3 // 4 >= T else double) - T
+    return double * 3 // 4 if double * 3 // 4 >= T else double
+
+
+def _padded(episodes: Episodes) -> Episodes:
+    T = episodes.rewards.shape[1]
+    more = padded_length(T) - T
 
     def pad(x: Any) -> Any:
         return np.concatenate([x, np.zeros((len(x), more, *x.shape[2:]), x.dtype)], axis=1)

@@ -66,6 +66,14 @@ def flat(space: gym.Space[Any], observation: Any) -> Any:
     return gym.spaces.flatten(space, observation) if isinstance(space, Dict) else observation
 
 
+def flat_rows(space: gym.Space[Any], observations: Any) -> Any:
+    """K observations as a vector environment gives them, as a simulator's arrays hold them: [k, ...]."""
+    if isinstance(space, Dict):
+        parts = [features(part, flat_rows(part, observations[name])) for name, part in space.items()]
+        return np.concatenate(parts, axis=1)
+    return np.asarray(observations)
+
+
 def as_batch(space: gym.Space[Any], observation: Any) -> tuple[Any, tuple[int, ...]]:
     """One observation, or an array of them of any shape, as rows [k, ...]; and that shape, () for one."""
     if isinstance(space, Dict):

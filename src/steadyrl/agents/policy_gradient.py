@@ -70,4 +70,5 @@ class PolicyGradient:
 def optimiser(name: str, learning_rate: float | None) -> optax.GradientTransformation:
     """The optimiser by that name."""
     assert learning_rate is not None, "settings are completed before they are used"
-    return optax.adam(learning_rate) if name == "adam" else optax.sgd(learning_rate)
+    # Flat: one vector for all layers compiles in a fraction of the time.
+    return optax.flatten(optax.adam(learning_rate)) if name == "adam" else optax.sgd(learning_rate)

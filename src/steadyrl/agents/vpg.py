@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import jax
@@ -86,9 +87,9 @@ class VPG(PolicyGradient):
             log_pi, pull = jax.vjp(lambda theta: self.log_prob(theta, batch), learner.theta)
             rho, selected = self.select(batch, log_pi - sampled)
             enough = selected.sum() >= max(self.settings.least_selected * selected.size, fewest)
-            ascended = self.ascend(learner, batch, Sample(batch.returns, rho, selected, order), pull)
-            kept = jax.tree.map(lambda new, old: jnp.where(enough, new, old), ascended, learner)
-            return m + enough, enough, kept
+            sample = Sample(batch.returns, rho, selected, order)
+            learner = jax.lax.cond(enough, lambda: self.ascend(learner, batch, sample, pull), lambda: learner)
+            return m + enough, enough, learner
 
         m, _, learner = jax.lax.while_loop(go_on, once, (jnp.int32(0), jnp.bool(True), learner))
         return learner, m
@@ -132,8 +133,14 @@ class VPG(PolicyGradient):
         """
 
         def step(carry: tuple[Any, Any], trajectory: Any) -> tuple[tuple[Any, Any], Array]:
+            *met, chosen = trajectory
+            # Those that are not selected weigh nothing: their V is not asked for.
+            not_chosen = (carry, jnp.zeros_like(met[1]))
+            moved: tuple[tuple[Any, Any], Array] = jax.lax.cond(chosen, partial(learn, carry, *met), lambda: not_chosen)
+            return moved
+
+        def learn(carry: tuple[Any, Any], s: Any, visits: Array, g: Array, T: Array) -> tuple[tuple[Any, Any], Array]:
             phi, optimiser = carry
-            s, visits, g, T, chosen = trajectory
 
             def loss(phi: Any) -> tuple[Array, Array]:
                 V = self.value(phi, s)
@@ -141,9 +148,8 @@ class VPG(PolicyGradient):
                 return (visits * V**2 - 2 * g * V).sum() / T, V
 
             slope, V = jax.grad(loss, has_aux=True)(phi)
-            steps, moved_optimiser = self.value_optimiser.update(slope, optimiser, phi)
-            moved = (optax.apply_updates(phi, steps), moved_optimiser)
-            return jax.tree.map(lambda new, old: jnp.where(chosen, new, old), moved, carry), V
+            steps, optimiser = self.value_optimiser.update(slope, optimiser, phi)
+            return (optax.apply_updates(phi, steps), optimiser), V
 
         start = (learner.phi, learner.phi_optimiser)
         each = (batch.observations, batch.state_visits, batch.state_rewards_to_go, batch.lengths, selected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
@@ -33,7 +34,7 @@ class NormalNetwork:
     """Of an action as the environment takes it."""
     initial_log_std: float
 
-    @property
+    @cached_property
     def bounded(self) -> bool:
         """Whether every dimension has both bounds."""
         return all(map(math.isfinite, self.low + self.high))
@@ -64,8 +65,14 @@ class NormalNetwork:
 
     def to_space(self, actions: Any) -> Any:
         """Clipped to the bounds, in the space's units, shape and precision."""
-        low, high = np.asarray(self.low), np.asarray(self.high)
+        low, high, middle, half_range = self._bounds
         if self.bounded:
-            actions = (low + high) / 2 + (high - low) / 2 * actions
+            actions = middle + half_range * actions
         clipped = np.minimum(np.maximum(actions, low), high)
         return clipped.reshape(-1, *self.shape).astype(self.dtype)
+
+    @cached_property
+    def _bounds(self) -> tuple[Any, Any, Any, Any]:
+        """Low, high, and where both are finite the middle and half of the range."""
+        low, high = np.asarray(self.low), np.asarray(self.high)
+        return (low, high, (low + high) / 2, (high - low) / 2) if self.bounded else (low, high, None, None)

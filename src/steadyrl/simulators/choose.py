@@ -9,6 +9,8 @@ from gymnasium.vector import VectorEnv
 from steadyrl.envs.source import Source
 from steadyrl.naming import unknown
 from steadyrl.rollout import finite_face
+from steadyrl.simulators import envpool_env
+from steadyrl.simulators.envpool_env import EnvPoolEnvs
 from steadyrl.simulators.fast_faces import fast_face
 from steadyrl.simulators.gymnasium_envs import GymnasiumEnvs
 from steadyrl.simulators.simulator import Simulator
@@ -33,6 +35,9 @@ def checked_engine(engine: str, env: Any) -> str:
             raise ValueError(
                 f"engine={engine!r}: the engine of a VectorEnv is 'vector', and only it can be played there."
             )
+        reason = envpool_env.obstacle(env) if envpool_env.is_envpool(env) else None
+        if reason is not None:
+            raise reason
         return "vector"
     compilable, face = finite_face(env) is not None, fast_face(env)
     if engine == "compiled" and not compilable:
@@ -52,7 +57,7 @@ def checked_engine(engine: str, env: Any) -> str:
 def simulator_for(engine: str, source: Source, size: int) -> Simulator:
     """A simulator for `size` episodes at once, or as many as the environment has room for."""
     if engine == "vector":
-        return VectorEnvs(source.env)
+        return EnvPoolEnvs(source.env) if envpool_env.is_envpool(source.env) else VectorEnvs(source.env)
     if engine in ("mujoco", "envpool"):
         face = fast_face(source.env)
         assert face is not None

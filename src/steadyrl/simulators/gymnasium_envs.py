@@ -8,8 +8,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from steadyrl.simulators.simulator import SlotError, Steps
-from steadyrl.spaces import flat, stackable
+from steadyrl.simulators.simulator import SlotError, Steps, row_of
+from steadyrl.spaces import stackable
 
 
 class GymnasiumEnvs:
@@ -34,7 +34,7 @@ class GymnasiumEnvs:
                 observation, _ = self._envs[slot].reset(seed=int(seed))
             except Exception as error:
                 raise SlotError(slot, f"reset raised {type(error).__name__}: {error}") from error
-            observations[slot] = self._checked(slot, observation)
+            observations[slot] = row_of(self.observation_space, self._shape, slot, observation)
         return observations
 
     def step(self, slots: Any, actions: Any) -> Steps:
@@ -48,19 +48,10 @@ class GymnasiumEnvs:
                 observation, rewards[row], terminated[row], truncated[row], info = self._envs[slot].step(actions[row])
             except Exception as error:
                 raise SlotError(slot, f"step raised {type(error).__name__}: {error}") from error
-            observations[row] = self._checked(slot, observation)
+            observations[row] = row_of(self.observation_space, self._shape, slot, observation)
             if terminated[row] or truncated[row]:
                 facts[slot] = dict(info.get("facts", {}))
         return Steps(observations, rewards, terminated, truncated, facts)
-
-    def _checked(self, slot: int, observation: Any) -> Any:
-        try:
-            array = flat(self.observation_space, observation)
-        except Exception as error:
-            raise SlotError(slot, f"an observation that is not in {self.observation_space}") from error
-        if np.shape(array) != self._shape:  # NumPy would spread a number over a row without a word.
-            raise SlotError(slot, f"an observation of shape {np.shape(array)} that is not in {self.observation_space}")
-        return array
 
     def close(self) -> None:
         """Close the environments that were made here; the one that was given is its owner's."""

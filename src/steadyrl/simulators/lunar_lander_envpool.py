@@ -10,6 +10,7 @@ import numpy as np
 
 from steadyrl.envs.lunar_lander import STILL_FLYING, LunarLanderEnv, landing_facts
 from steadyrl.envs.reward_noise import noise_stream
+from steadyrl.simulators.envpool_env import step_some
 from steadyrl.simulators.simulator import Steps
 
 _NO_LIMIT = np.iinfo(np.int32).max
@@ -75,18 +76,13 @@ class EnvPoolLunarLander:
 
     def step(self, slots: Any, actions: Any) -> Steps:
         """See `Simulator`."""
-        slots = np.asarray(slots, np.int32)
-        observations, given, terminated, truncated, info = self._pool.step(np.asarray(actions, np.int32), slots)
-        order = np.argsort(info["env_id"])  # EnvPool answers in the order in which its threads finish.
-        observations, terminated, truncated = observations[order], terminated[order], truncated[order]
-        rewards = given[order].astype(np.float64)
-        facts = {}
-        for index in np.flatnonzero(terminated | truncated):
-            slot = int(slots[index])
-            rewards[index], facts[slot] = self._end(
-                slot, float(observations[index, 0]), rewards[index], terminated[index]
+        steps = step_some(self._pool, np.asarray(slots), np.asarray(actions))
+        for index in np.flatnonzero(steps.terminated | steps.truncated):
+            slot, x = int(slots[index]), float(steps.observations[index, 0])
+            steps.rewards[index], steps.facts[slot] = self._end(
+                slot, x, steps.rewards[index], steps.terminated[index]
             )
-        return Steps(observations, rewards, terminated, truncated, facts)
+        return steps
 
     def close(self) -> None:
         """See `Simulator`."""

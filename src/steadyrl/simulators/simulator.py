@@ -6,14 +6,28 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
+import numpy as np
+
+from steadyrl.spaces import flat
 
 
 class SlotError(Exception):
-    """An episode cannot go on; raised from what went wrong."""
+    """An episode cannot go on; raised from what went wrong. `slot` is None where it cannot be told which episode."""
 
-    def __init__(self, slot: int, what: str) -> None:
+    def __init__(self, slot: int | None, what: str, remedy: str = "Mend the environment.") -> None:
         super().__init__(what)
-        self.slot = slot
+        self.slot, self.remedy = slot, remedy
+
+
+def row_of(space: gym.Space[Any], shape: tuple[int, ...], slot: int, observation: Any) -> Any:
+    """One observation as a simulator's arrays hold it, in the `shape` that all have."""
+    try:
+        row = flat(space, observation)
+    except Exception as error:
+        raise SlotError(slot, f"observation {observation!r} that is not in {space}") from error
+    if np.shape(row) != shape:  # NumPy would spread a number over a row without a word.
+        raise SlotError(slot, f"observation of shape {np.shape(row)} that is not in {space}")
+    return row
 
 
 class Steps(NamedTuple):

@@ -1,0 +1,189 @@
+"""Agents with networks: the same algorithms as with tables, in any Gymnasium environment."""
+
+import dataclasses
+
+import gymnasium as gym
+import jax
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import steadyrl
+from steadyrl.agents import MVO, MVP, MeanGini, Reinforce, Tamar
+from steadyrl.engines import padded_length
+from steadyrl.observing import Seen
+
+MAZE = "steadyrl/GuardedMaze-v0"
+
+
+class Target(gym.Env):
+    """One step: the reward is how near the action is to a target that the observation says; probes one bug a time."""
+
+    def __init__(self, action_space, observation_space=None, reveal=lambda target: np.float32([target])):
+        self.action_space = action_space
+        self.observation_space = observation_space or spaces.Box(-1, 1, (1,))
+        self.reveal = reveal
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.target = int(self.np_random.integers(2))
+        return self.reveal(self.target), {}
+
+    def step(self, action):
+        if isinstance(self.action_space, spaces.Discrete):
+            reward = float(action - self.action_space.start == self.target)
+        else:
+            wanted = 2.0 if self.target else 0.5
+            reward = -float(np.mean((action - wanted) ** 2))
+        return self.reveal(self.target), reward, True, False, {}
+
+
+def leaves(agent):
+    return [np.asarray(x) for x in jax.tree.leaves(agent.learner)]
+
+
+def test_a_linear_network_on_one_hot_states_learns_what_the_table_learns():
+    """One round, one update: the gradient by a network's weights is the table's, entry by entry."""
+    common = {"seed": 3, "inner_updates": 1, "episodes_per_update": 20, "engine": "gymnasium", "optimiser": "sgd"}
+    rates = {"policy_learning_rate": 0.01, "value_learning_rate": 1e-6}
+    table = MeanGini(MAZE, **common, **rates)
+    linear = MeanGini(MAZE, network="mlp", hidden=(), **common, **rates)
+    still = jax.tree.map(lambda x: x * 0, (linear.learner.theta, linear.learner.phi))
+    linear.learner = linear.learner._replace(theta=still[0], phi=still[1])
+    for agent in (table, linear):
+        agent.learn(total_episodes=20, progress_bar=False)
+    assert np.abs(table.learner.theta).max() > 1e-3
+    (layer,) = linear.learner.theta
+    np.testing.assert_allclose(layer["weight"], table.learner.theta, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(layer["bias"], np.sum(table.learner.theta, axis=0), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [Reinforce, MeanGini])
+def test_solves_cartpole_with_default_settings(kind):
+    agent = kind("CartPole-v1", seed=0)
+    agent.learn(total_timesteps=200_000, progress_bar=False)
+    report = steadyrl.evaluate(agent, "CartPole-v1", episodes=50)
+    assert report.mean.value > 450
+
+
+@pytest.mark.parametrize(
+    ("action_space", "observation_space", "reveal"),
+    [
+        (spaces.Discrete(2), spaces.Box(-1, 1, (2, 1, 2)), lambda t: np.full((2, 1, 2), t, np.float32)),
+        (spaces.Discrete(3, start=-1), spaces.Discrete(2, start=5), lambda t: 5 + t),
+        (
+            spaces.Discrete(2),
+            spaces.Dict({"a": spaces.Box(-9, 9, (2,)), "b": spaces.Discrete(2)}),
+            lambda t: {"a": np.zeros(2, np.float32), "b": t},
+        ),
+    ],
+    ids=["Box of three dimensions", "Discrete that do not start at 0", "Dict"],
+)
+def test_learns_from_every_kind_of_observation(action_space, observation_space, reveal):
+    make = lambda: Target(action_space, observation_space, reveal)  # noqa: E731
+    agent = Reinforce(make, hidden=(16,), policy_learning_rate=0.01, gamma=1.0, seed=0)
+    agent.learn(total_episodes=1500, progress_bar=False)
+    assert agent.history[-1]["return"] > 0.8
+    for target in (0, 1):
+        action, _ = agent.predict(reveal(target), deterministic=True)
+        assert action_space.contains(action)
+        assert action - action_space.start == target
+
+
+@pytest.mark.parametrize(
+    "action_space",
+    [spaces.Box(-1, 3, (1,)), spaces.Box(-np.inf, np.inf, (1, 2), np.float64)],
+    ids=["asymmetric", "unbounded"],
+)
+def test_learns_real_valued_actions(action_space):
+    settings = {"policy_learning_rate": 0.01, "gamma": 1.0, "initial_log_std": -1.0, "episodes_per_update": 50}
+    agent = Reinforce(lambda: Target(action_space), hidden=(16,), seed=0, **settings)
+    agent.learn(total_episodes=4000, progress_bar=False)
+    for target, wanted in ((0, 0.5), (1, 2.0)):
+        action, _ = agent.predict(np.float32([target]), deterministic=True)
+        assert action_space.contains(action)
+        np.testing.assert_allclose(action, np.full(action_space.shape, wanted), atol=0.35)
+    batch, _ = agent.predict(np.float32([[0], [1], [1]]))
+    assert batch.shape == (3, *action_space.shape)
+    assert all(action_space.contains(action) for action in batch)
+
+
+@pytest.mark.parametrize("kind", [Reinforce, MeanGini, MVO, Tamar, MVP])
+def test_every_method_learns_on_after_loading_bit_for_bit(kind, tmp_path):
+    settings = {"hidden": (8,), "episodes_per_update": 5, "normalise_observations": True}
+    agent = kind(MAZE, seed=2, network="mlp", engine="gymnasium", **settings)
+    agent.learn(total_episodes=10, progress_bar=False)
+    agent.save(tmp_path / "agent.steady")
+    loaded = steadyrl.load(tmp_path / "agent.steady")
+    observation = np.arange(36)
+    for each in (agent, loaded):
+        each.learn(total_episodes=10, progress_bar=False)
+    for one, other in zip(leaves(agent), leaves(loaded), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(
+        agent.predict(observation, deterministic=True)[0], loaded.predict(observation, deterministic=True)[0]
+    )
+    assert loaded.engine == "gymnasium"
+    assert float(loaded.learner.seen.count) == loaded.timesteps
+    clock = ("time", "seconds_collecting", "seconds_updating")
+    last, other = ({k: v for k, v in each.history[-1].items() if k not in clock} for each in (agent, loaded))
+    assert last == other
+
+
+def test_no_aversion_to_risk_is_reinforce_bit_for_bit():
+    agents = [
+        kind(MAZE, seed=4, network="mlp", hidden=(8,), episodes_per_update=10, engine="gymnasium", **settings)
+        for kind, settings in ((Reinforce, {}), (MeanGini, {"risk_aversion": 0}), (MVO, {"risk_aversion": 0}))
+    ]
+    for agent in agents:
+        agent.learn(total_episodes=20, progress_bar=False)
+    for other in agents[1:]:
+        for x, y in zip(leaves(agents[0]), leaves(other), strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_episodes_of_every_round_differ():
+    agent = Reinforce("CartPole-v1", seed=0, hidden=(8,), policy_learning_rate=1e-30, value_learning_rate=1e-30)
+    agent.learn(total_episodes=60, progress_bar=False)
+    assert len({record["return"] for record in agent.history}) == 3
+
+
+def test_returns_are_told_undiscounted_and_their_risk_both_ways():
+    agent = Reinforce("CartPole-v1", seed=0, hidden=(8,), gamma=0.5)
+    agent.learn(total_episodes=20, progress_bar=False)
+    (record,) = agent.history
+    assert record["return"] == record["length"] > 10
+    assert record["discounted_return"] == pytest.approx(2, abs=0.01)
+    assert record["gini_deviation"] < 0.01 < 1 < record["undiscounted_gini_deviation"]
+
+
+def test_lengths_are_padded_to_a_few():
+    padded = [padded_length(T) for T in range(1, 5000)]
+    assert all(longer >= T for T, longer in enumerate(padded, 1))
+    assert len(set(padded)) == 14
+    assert max(longer / T for T, longer in enumerate(padded, 1) if T > 128) <= 1.5
+
+
+def test_observations_are_normalised_by_what_was_seen():
+    rng = np.random.default_rng(0)
+    x = rng.normal([5, -2], [3, 0.1], size=(1000, 2)).astype(np.float32)
+    seen = Seen.nothing(2)
+    np.testing.assert_allclose(seen.normalised(x), np.clip(x, -10, 10), rtol=1e-6)
+    for part in np.array_split(x, 7):
+        seen = seen.and_also(part)
+    np.testing.assert_allclose(seen.mean, x.mean(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(seen.variance, x.var(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(seen.normalised(x).std(axis=0), 1, rtol=1e-3)
+    assert seen.normalised(np.float32([[1e6, 0]]))[0, 0] == 10
+
+
+def test_settings_are_completed_for_what_is_learned():
+    table, network = MeanGini(MAZE).settings, MeanGini("CartPole-v1").settings
+    assert (table.network, table.optimiser, table.policy_learning_rate, table.value_learning_rate) == (
+        "table", "sgd", 1e-4, 1e-2,
+    )  # fmt: skip
+    assert (network.network, network.optimiser, network.policy_learning_rate) == ("mlp", "adam", 7e-4)
+    assert network.value_learning_rate == pytest.approx(7e-3)
+    assert (table.episodes_per_update, network.episodes_per_update) == (50, 20)
+    assert Tamar("CartPole-v1").settings.policy_learning_rate == 7e-5
+    assert MeanGini("CartPole-v1", **dataclasses.asdict(network)).settings == network
