@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from steadyrl.episodes import Episodes, collect
+from steadyrl.episodes import Episodes, play_in_turn
 from steadyrl.evaluation import episode_seed, evaluate
 
 
@@ -233,7 +233,7 @@ def test_an_environment_by_its_id():
 
 def test_returns_are_those_of_the_collector():
     seeds = [episode_seed(3, index) for index in range(6)]
-    episodes = collect(Lottery(), lambda observation, start: np.zeros(1, np.float32), seeds)
+    episodes = play_in_turn(Lottery(), lambda observation, start: np.zeros(1, np.float32), seeds)
     report = evaluate(always([0.0]), Lottery, episodes=6, seed=3)
     np.testing.assert_array_equal(report.returns, episodes.rewards.sum(axis=1))
 

@@ -15,7 +15,7 @@ import steadyrl.envs
 from steadyrl.envs.guarded_maze import PAPER_LAYOUT, GuardedMazeEnv, Maze
 from steadyrl.envs.guarded_maze.paths import shortest_paths
 from steadyrl.envs.guarded_maze.rendering import AGENT_COLOUR, COLOURS, LINE_COLOUR
-from steadyrl.episodes import collect
+from steadyrl.episodes import play_in_turn
 
 ID = "steadyrl/GuardedMaze-v0"
 UP, DOWN, LEFT, RIGHT = range(4)
@@ -242,7 +242,7 @@ def test_a_random_walk_reaches_the_goal_in_about_a_fifth_of_episodes():
     assert reached == pytest.approx(0.2, abs=0.01)
 
     walk = np.random.default_rng(0)
-    episodes = collect(gym.make(ID), lambda observation, start: walk.integers(4), range(n))
+    episodes = play_in_turn(gym.make(ID), lambda observation, start: walk.integers(4), range(n))
     assert abs(episodes.facts["goal_rate"].mean() - reached) < 4 * math.sqrt(reached * (1 - reached) / n)
 
 

@@ -16,7 +16,7 @@ import steadyrl.envs  # noqa: F401  (registers steadyrl/...)
 from steadyrl.envs.inverted_pendulum import Balancing
 from steadyrl.envs.mujoco_task import State
 from steadyrl.envs.reward_noise import noise_stream
-from steadyrl.episodes import collect
+from steadyrl.episodes import play_in_turn
 
 ID = "steadyrl/InvertedPendulum-v0"
 GAINS = np.array([0.72, 6.83, 0.92, 1.08])
@@ -97,7 +97,7 @@ def test_the_limit_is_500_steps_and_a_truncation():
 
 
 def test_visits_count_without_noise_too():
-    episodes = collect(gym.make(ID, noise_scale=0.0, noisy_beyond=-np.inf), lambda seen, _: balance(seen), [0])
+    episodes = play_in_turn(gym.make(ID, noise_scale=0.0, noisy_beyond=-np.inf), lambda seen, _: balance(seen), [0])
     assert episodes.facts["visiting_rate"].tolist() == [1.0]
     assert episodes.rewards.sum() == 500
 

@@ -16,7 +16,7 @@ from gymnasium.envs.box2d.lunar_lander import heuristic
 import steadyrl.envs  # noqa: F401  (registers steadyrl/...)
 from steadyrl.envs.lunar_lander import LandingNoise, LunarLanderEnv
 from steadyrl.envs.reward_noise import noise_stream
-from steadyrl.episodes import collect
+from steadyrl.episodes import play_in_turn
 from steadyrl.simulators.fast_faces import fast_face
 
 ID = "steadyrl/LunarLander-v0"
@@ -88,8 +88,8 @@ def test_a_crash_and_a_time_out_are_no_landings():
 
 def test_facts_are_shares_of_all_episodes():
     env = gym.make(ID)
-    played = collect(env, lambda seen, _: heuristic(env.unwrapped, seen), [LANDS_LEFT, LANDS_RIGHT])
-    crashed = collect(env, lambda seen, _: 0, [0])
+    played = play_in_turn(env, lambda seen, _: heuristic(env.unwrapped, seen), [LANDS_LEFT, LANDS_RIGHT])
+    crashed = play_in_turn(env, lambda seen, _: 0, [0])
     landed_left = np.concatenate([played.facts["landed_left_rate"], crashed.facts["landed_left_rate"]])
     assert landed_left.tolist() == [1, 0, 0]
 

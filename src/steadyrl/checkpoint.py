@@ -15,6 +15,7 @@ import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium.vector import VectorEnv
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
@@ -103,7 +104,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def describe_env(env: Any) -> dict[str, Any] | None:
     """The id and options that make an environment again; None if it was not made from an id, or was wrapped since."""
-    if not isinstance(env, gym.Env) or isinstance(env, VectorEnv):  # EnvPool's are both.
+    if isinstance(env, VectorEnv) or not isinstance(env, gym.Env):  # EnvPool's are both.
         return None
     described = made_from(env)
     if described is None:

@@ -210,6 +210,8 @@ class Reproduce:
     """Only these methods, separated by commas, such as mg,mvo."""
     episodes: PerhapsCount = None
     """Episodes for each seed; by default as many as the experiment's file says."""
+    engine: str | None = None
+    """Where episodes come from, such as gymnasium; by default as the experiment's file says."""
     out: Path | None = None
     """Folder of the results; by default results/EXPERIMENT, or results/EXPERIMENT-quick."""
 
@@ -221,6 +223,8 @@ class Reproduce:
         experiment = load(self.experiment, quick=self.quick, seeds=self.seeds, episodes=self.episodes)
         methods = None if self.agents is None else [name.strip() for name in self.agents.split(",") if name.strip()]
         out = self.out or Path("results") / (f"{self.experiment}-quick" if self.quick else self.experiment)
+        if self.engine is not None:
+            experiment = dataclasses.replace(experiment, engine=self.engine)
         reproduce(experiment.only(methods) if methods else experiment, out)
 
 

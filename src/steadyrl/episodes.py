@@ -1,7 +1,6 @@
-"""Whole episodes as arrays, and the collector that fills them from a Gymnasium environment.
+"""Whole episodes as arrays, and how they are played one after the other by whoever can act.
 
-Episodes are assigned before they start and always played to their end: taking "the first n to finish" would
-favour short episodes and falsify every measure of dispersion.
+Agents fill the same arrays in other ways too: many episodes side by side (`collector`), or compiled (`rollout`).
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Episodes(NamedTuple):
     """name -> [n]: what the environment says of each episode as a whole, such as `goal_rate`."""
 
 
-def collect(env: gym.Env[Any, Any], act: Actor, seeds: Sequence[int], first: int = 0) -> Episodes:
+def play_in_turn(env: gym.Env[Any, Any], act: Actor, seeds: Sequence[int], first: int = 0) -> Episodes:
     """Play one whole episode for each of at least one seed, in turn; the environment is reset with that seed.
 
     An environment states facts of an episode as numbers in `info["facts"]`; those of the last step count. `first` is

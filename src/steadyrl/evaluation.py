@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from steadyrl.envs.resolve import EnvLike, resolve
-from steadyrl.episodes import Actor, Episodes, collect, facts_of
+from steadyrl.episodes import Actor, Episodes, facts_of, play_in_turn
 from steadyrl.returns import discounted_returns
 from steadyrl.risk_report import RiskReport
 
@@ -140,7 +140,7 @@ def _play(
     with _progress(episodes) as advance:
         for index in range(episodes):
             # One at a time, and only what the report needs: the observations of all could fill the memory.
-            episode = collect(env, act, [episode_seed(seed, index)], first=index)
+            episode = play_in_turn(env, act, [episode_seed(seed, index)], first=index)
             played.append((episode.rewards[0], {name: values[0] for name, values in episode.facts.items()}))
             advance()
     return [rewards for rewards, _ in played], facts_of([facts for _, facts in played])

@@ -22,7 +22,7 @@ class NormalNetwork:
     Where every dimension has two bounds, actions are counted in units of half their range from its middle, so that
     they and `initial_log_std` mean the same in every environment, and the mean is tanh of the network's output. Else
     the mean is the output itself. Samples may leave the bounds: the likelihood is that of the sample, the environment
-    gets it clipped (deviation 26).
+    gets it clipped (deviation 30).
     """
 
     mlp: MLP

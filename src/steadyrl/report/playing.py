@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl import checkpoint
-from steadyrl.agents import Agent
 from steadyrl.envs.guarded_maze import Maze
-from steadyrl.episodes import Episodes, collect
-from steadyrl.evaluation import episode_seed
+from steadyrl.episodes import Episodes
 from steadyrl.report.runs_found import FoundRun, Notes
 from steadyrl.risk_report import CONFIDENCE, MEASURES, Estimate, measure_risk
 from steadyrl.rollout import finite_face
@@ -51,7 +49,7 @@ def play(run: FoundRun, episodes: int, notes: Notes) -> Play | None:
     if agent.env is None:
         notes["its environment cannot be made again here: not in the return distributions"].append(run.name)
         return None
-    played = _episodes(agent, episodes)
+    played = agent.play(episodes, agent.seed)
     maze = finite_face(agent.env)
     maze = maze if isinstance(maze, Maze) else None
     return Play(
@@ -60,14 +58,6 @@ def play(run: FoundRun, episodes: int, notes: Notes) -> Play | None:
         maze=maze,
         visits=visits_of(maze, played) if maze else None,
     )
-
-
-def _episodes(agent: Agent, n: int) -> Episodes:
-    assert agent.env is not None
-    compiled = agent.rollout(agent.env, n, agent.seed)
-    if compiled is not None:
-        return compiled
-    return collect(agent.env, agent.actor(agent.seed), [episode_seed(agent.seed, index) for index in range(n)])
 
 
 def visits_of(maze: Maze, episodes: Episodes) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ from steadyrl.risk.measure import RiskMeasure, Sample
 from steadyrl.risk.variance import variance
 
 
+@cache  # Equal numbers give the same measure, so that programs are compiled for it once.
 def mvp(risk_aversion: float, learning_rate: float, dual: float = 0.0, with_mean: bool = True) -> RiskMeasure:
     """Ascends 2y(E[G0] + 1/(2 lambda)) - y^2 - E[G0^2]: y first, by `learning_rate`, then the policy with the new y.
 

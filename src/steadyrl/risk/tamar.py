@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ class RunningMoments(NamedTuple):
     variance: Any
 
 
+@cache  # Equal numbers give the same measure, so that programs are compiled for it once.
 def tamar(threshold: float, learning_rate: float, mean: float = 0.0, spread: float = 0.0) -> RiskMeasure:
     """The penalty above `threshold`; J and V start at `mean` and `spread` and move by `learning_rate` each batch.
 
