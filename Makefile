@@ -23,6 +23,7 @@ format: $(READY)  ## Mend what the linter can mend.
 
 bench: $(READY)  ## Measure speed; prints ratios.
 	@$(BIN)/python benchmarks/maze.py
+	@$(BIN)/python benchmarks/collect.py
 
 clean:  ## Remove the virtual environment and what runs wrote.
 	rm -rf $(VENV) results runs

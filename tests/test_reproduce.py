@@ -106,6 +106,23 @@ def test_other_runs_are_not_replaced_and_short_ones_leave_a_record(reproduced, t
     assert read_recorded([tmp_path / "goal-20" / "mvo" / "seed0"]).training["episodes"].tolist() == [[100]]
 
 
+def test_an_experiment_with_networks_keeps_the_seeds_it_has(tmp_path, capsys):
+    command = ["reproduce", "inverted_pendulum", "--quick", "--episodes", "60", "--agents", "reinforce,tamar"]
+    for seeds, kept in (("1", False), ("2", True)):
+        main([*command, "--seeds", seeds, "--out", str(tmp_path)])
+        assert ("Kept 2 finished runs" in capsys.readouterr().out) == kept
+    single = read_recorded([tmp_path / "InvertedPendulum" / "tamar" / "seed0"]).training
+    assert single["episodes"].tolist() == [[50, 60]]  # rounds of one episode are told together
+    assert single["gini_deviation"].min() > 0
+    recorded = read_recorded([tmp_path / "InvertedPendulum" / "reinforce" / f"seed{seed}" for seed in (0, 1)])
+    assert recorded.evaluations["episodes"].tolist() == [[60], [60]]
+    assert recorded.training["episodes"].tolist() == [[30, 60]] * 2
+    assert (recorded.evaluations["visiting_rate"] <= 1).all()
+    assert len(set(recorded.evaluations["return"][:, 0])) == 2
+    for picture in ("learning_curves.png", "risk_curves.png"):
+        assert (tmp_path / picture).stat().st_size > 10_000
+
+
 def test_a_sweep_trains_each_value_and_draws_its_figure(tmp_path):
     whole = load("maze", seeds=2, episodes=500)
     sweep = dataclasses.replace(whole.sweep, values={"tamar": (1e-6, 1e-3)}, scale=Scale(2, 100, 50, 100))

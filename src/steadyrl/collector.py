@@ -6,6 +6,7 @@ favour short episodes and falsify every measure of dispersion.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -59,25 +60,23 @@ def collect(
             _wave(simulator, behaviour, seeds[first : first + simulator.size], first, name, longest, deterministic)
             for first in range(0, len(seeds), simulator.size)
         ]
-    T = max(len(moments) for moments, _ in waves)
     everything = [moment for moments, _ in waves for moment in moments]
-    rows = np.concatenate(
-        [moment.slots + wave * simulator.size for wave, (moments, _) in enumerate(waves) for moment in moments]
-    )
-    columns = np.concatenate([np.full(len(moment.slots), t) for moments, _ in waves for t, moment in enumerate(moments)])
+    counts = [len(moment.slots) for moment in everything]
+    offsets = [wave * simulator.size for wave, (moments, _) in enumerate(waves) for _ in moments]
+    rows = np.concatenate([moment.slots for moment in everything]) + np.repeat(offsets, counts)
+    columns = np.repeat([t for moments, _ in waves for t in range(len(moments))], counts)
 
-    def filled(steps: list[Any]) -> Any:
-        flat = np.concatenate(steps)
-        array = np.zeros((len(seeds), T, *flat.shape[1:]), flat.dtype)
-        array[rows, columns] = flat
+    def filled(steps: Any) -> Any:
+        array = np.zeros((len(seeds), columns.max() + 1, *steps.shape[1:]), steps.dtype)
+        array[rows, columns] = steps
         return array
 
     ended = [ends for _, ends in waves]
     return Episodes(
-        observations=filled([moment.seen for moment in everything]),
-        actions=filled([moment.actions for moment in everything]),
-        rewards=filled([moment.rewards for moment in everything]),
-        mask=filled([np.ones(len(moment.slots)) for moment in everything]),
+        observations=filled(np.concatenate([moment.seen for moment in everything])),
+        actions=filled(np.concatenate([moment.actions for moment in everything])),
+        rewards=filled(np.concatenate([moment.rewards for moment in everything])),
+        mask=filled(np.ones(len(rows))),
         last_observations=np.stack([ends.last_seen[slot] for ends in ended for slot in sorted(ends.last_seen)]),
         terminated=np.array([ends.terminated[slot] for ends in ended for slot in sorted(ends.terminated)]),
         facts=facts_of([ends.facts[slot] for ends in ended for slot in sorted(ends.facts)]),
@@ -135,9 +134,9 @@ def _see(behaviour: Behaviour, space: gym.Space[Any], observations: Any, playing
 
 
 def _check_finite(values: Any, playing: Any, what: str) -> None:
-    finite = np.isfinite(values)
-    if not finite.all():
-        bad = tuple(np.argwhere(~finite)[0])
+    if math.isfinite(np.vdot(values, values)):  # The quickest look, and right unless finite squares overflow.
+        return
+    for bad in map(tuple, np.argwhere(~np.isfinite(values))):
         raise SlotError(int(playing[bad[0]]), f"{what} {values[bad]}")
 
 

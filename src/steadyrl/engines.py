@@ -21,6 +21,7 @@ from jax import Array
 
 from steadyrl.batch import batch_of_pairs, batch_of_steps
 from steadyrl.behaviour import Behaviour
+from steadyrl.collector import FaultyEnvironmentError
 from steadyrl.episodes import Episodes
 from steadyrl.rollout import Facts, Tables, finite_face, play, rewards_of
 from steadyrl.streams import Stream, key_of
@@ -29,6 +30,10 @@ from steadyrl.transitions import transitions_of_episodes, transitions_of_plays
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
     from steadyrl.agents.algorithm import Algorithm, Learner
+
+
+EPISODES_PER_RECORD = 50
+"""Metrics are told round by round, but of about so many episodes at a time for methods with smaller rounds."""
 
 
 class Rounds(NamedTuple):
@@ -162,30 +167,45 @@ def _compiled_rounds(
 class HostEngine:
     """Episodes from a simulator, one agent after the other; only the update is compiled."""
 
-    most_rounds = 1
-
     def __init__(self, agents: list[Agent]) -> None:
         (self.agent,) = agents
+        # Small rounds are told together.
+        self.most_rounds = max(1, EPISODES_PER_RECORD // self.agent.settings.n)
 
     def advance(self, learners: Learner, first: int, count: int, timesteps: int) -> tuple[Learner, Rounds]:
         """See `Engine`."""
-        agent, algorithm = self.agent, self.agent.algorithm
+        learner = jax.tree.map(lambda x: x[0], learners)
+        done: list[Rounds] = []
+        for k in range(first, first + count):
+            try:
+                learner, rounds = self._round(learner, k)
+            except FaultyEnvironmentError:
+                if done:  # What these rounds taught is kept; the next call meets the same fault.
+                    break
+                raise
+            done.append(rounds)
+            timesteps -= int(rounds.lengths.sum())
+            if timesteps <= 0:
+                break
+        return jax.tree.map(lambda x: x[None], learner), jax.tree.map(lambda *x: np.stack(x)[:, None], *done)
+
+    def _round(self, learner: Learner, k: int) -> tuple[Learner, Rounds]:
+        """Round `k`: collect n episodes, then update."""
+        agent, algorithm, n = self.agent, self.agent.algorithm, self.agent.settings.n
         started = time.perf_counter()
-        n = algorithm.settings.n
-        behaviour, idle = agent.behaviour(exploring=True), agent.simulator().idle_steps
+        behaviour, idle = agent.behaviour(learner, exploring=True), agent.simulator().idle_steps
         # One seed an episode, from the run's seed and the episode's number.
-        episodes = agent.collect(behaviour, [_episode_seed(agent.seed, first * n + i) for i in range(n)])
+        episodes = agent.collect(behaviour, [_episode_seed(agent.seed, k * n + i) for i in range(n)])
         collected = time.perf_counter()
         learner, updates = jax.block_until_ready(  # type: ignore[no-untyped-call]
-            _update(algorithm, jax.tree.map(lambda x: x[0], learners), _padded(_normalised(episodes, behaviour)))
+            _update(algorithm, learner, _padded(_normalised(episodes, behaviour)))
         )
         if behaviour.seen is not None:
             learner = learner._replace(seen=behaviour.seen.and_also(episodes.observations[episodes.mask > 0]))
-        rewards = episodes.rewards
-        discounts = algorithm.settings.gamma ** np.arange(rewards.shape[-1])
+        discounts = algorithm.settings.gamma ** np.arange(episodes.rewards.shape[-1])
         rounds = Rounds(
-            returns=rewards.sum(axis=-1),
-            discounted_returns=(rewards * discounts).sum(axis=-1),
+            returns=episodes.rewards.sum(axis=-1),
+            discounted_returns=(episodes.rewards * discounts).sum(axis=-1),
             lengths=episodes.mask.sum(axis=-1).astype(int),
             facts=episodes.facts,
             updates=np.asarray(updates),
@@ -195,7 +215,7 @@ class HostEngine:
                 "seconds_updating": np.asarray(time.perf_counter() - collected),
             },
         )
-        return jax.tree.map(lambda x: x[None], learner), jax.tree.map(lambda x: x[None, None], rounds)
+        return learner, rounds
 
 
 def _episode_seed(seed: int, episode: int) -> int:

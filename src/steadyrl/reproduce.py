@@ -129,4 +129,6 @@ def read_recorded(folders: list[Path]) -> Recorded:
 
 def _read(folders: list[Path], file: str) -> Curves:
     runs = [read_metrics(folder, file) for folder in folders]
-    return {name: np.array([[record[name] for record in run] for run in runs]) for name in runs[0][0]}
+    # A record of a single episode, at the end of a budget, knows no spread.
+    names = [name for name in runs[0][0] if all(name in record for run in runs for record in run)]
+    return {name: np.array([[record[name] for record in run] for run in runs]) for name in names}

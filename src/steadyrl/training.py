@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from steadyrl.checkpoint import describe_env
-from steadyrl.engines import Rounds, engine_of
+from steadyrl.engines import EPISODES_PER_RECORD, Rounds, engine_of
 from steadyrl.progress import TrainingProgress
 from steadyrl.risk import gini_deviation, variance
 from steadyrl.rollout import finite_face
@@ -79,8 +79,8 @@ def _learn(
 
 
 def rounds_per_record(agent: Agent) -> int:
-    """Metrics are told round by round, but of about 50 episodes at a time for methods with smaller rounds."""
-    return max(1, 50 // agent.settings.n)
+    """How many rounds make a record; see `EPISODES_PER_RECORD`."""
+    return max(1, EPISODES_PER_RECORD // agent.settings.n)
 
 
 def _record(agent: Agent, k: int, learners: Any, rounds: Rounds, per_record: int) -> list[Metrics]:

@@ -164,10 +164,11 @@ class Agent(ABC):
         generator, behaviour = np.random.default_rng([seed, Stream.EVALUATION]), self.behaviour()
         return lambda observation, episode_start: self._act(behaviour, observation, generator, deterministic)
 
-    def behaviour(self, exploring: bool = False) -> Behaviour:
-        """The policy in NumPy: as it was learned, or as it explores while it learns."""
-        policy, parameters = self.algorithm.in_numpy(self.learner, exploring)
-        seen = Seen(*map(np.asarray, self.learner.seen)) if self.learner.seen else None
+    def behaviour(self, learner: Learner | None = None, exploring: bool = False) -> Behaviour:
+        """The policy in NumPy: as it was learned, or as it explores while it learns; of another `learner`, if given."""
+        learner = self.learner if learner is None else learner
+        policy, parameters = self.algorithm.in_numpy(learner, exploring)
+        seen = Seen(*map(np.asarray, learner.seen)) if learner.seen else None
         return Behaviour(policy, parameters, None if isinstance(policy, SoftmaxTable) else self.observation_space, seen)
 
     def play(self, episodes: int, seed: int, deterministic: bool = False) -> Episodes:

@@ -69,10 +69,12 @@ class NormalNetwork:
         if self.bounded:
             actions = middle + half_range * actions
         clipped = np.minimum(np.maximum(actions, low), high)
-        return clipped.reshape(-1, *self.shape).astype(self.dtype)
+        return clipped.reshape(-1, *self.shape).astype(self.dtype, copy=False)
 
     @cached_property
     def _bounds(self) -> tuple[Any, Any, Any, Any]:
-        """Low, high, and where both are finite the middle and half of the range."""
+        """Low, high, and where all are finite the middle and half of the range, in the space's precision."""
         low, high = np.asarray(self.low), np.asarray(self.high)
-        return (low, high, (low + high) / 2, (high - low) / 2) if self.bounded else (low, high, None, None)
+        middle, half_range = ((low + high) / 2, (high - low) / 2) if self.bounded else (low, high)
+        low, high, middle, half_range = (x.astype(self.dtype) for x in (low, high, middle, half_range))
+        return low, high, middle, half_range

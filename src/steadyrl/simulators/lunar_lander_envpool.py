@@ -79,9 +79,7 @@ class EnvPoolLunarLander:
         steps = step_some(self._pool, np.asarray(slots), np.asarray(actions))
         for index in np.flatnonzero(steps.terminated | steps.truncated):
             slot, x = int(slots[index]), float(steps.observations[index, 0])
-            steps.rewards[index], steps.facts[slot] = self._end(
-                slot, x, steps.rewards[index], steps.terminated[index]
-            )
+            steps.rewards[index], steps.facts[slot] = self._end(slot, x, steps.rewards[index], steps.terminated[index])
         return steps
 
     def close(self) -> None:
