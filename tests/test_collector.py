@@ -252,9 +252,9 @@ def learning(env, episodes):
 def test_what_was_learned_before_the_fault_is_kept(tmp_path):
     BreaksDown.episodes = 0
     agent = Reinforce(BreaksDown(), episodes_per_update=4, hidden=(4,), seed=3)
-    with pytest.raises(FaultyEnvironmentError, match=r"BreaksDown.*OSError: out of fuel at step 1 of episode 2"):
+    with pytest.raises(FaultyEnvironmentError, match=r"BreaksDown.*OSError: out of fuel at step 1 of episode 10 "):
         agent.learn(total_episodes=40, progress_bar=False)
-    assert (agent.iterations, agent.episodes, len(agent.history)) == (2, 8, 2)
+    assert (agent.iterations, agent.episodes, len(agent.history)) == (2, 8, 1)
     jax.tree.map(np.testing.assert_array_equal, agent.learner, learning(Counter(), 8).learner)
     agent.save(tmp_path / "agent")
 
@@ -281,6 +281,6 @@ def test_lengths_are_rounded_up_so_that_few_programs_are_compiled():
             return self.observation(), 0.0, self.t >= 17 + self.seed % 8, False, {}
 
     before = engines._update._cache_size()
-    agent = learning(Random, 40)
+    agent = learning(Random, 96)
     assert len({metrics["length"] for metrics in agent.history}) > 1
     assert engines._update._cache_size() - before == 1

@@ -48,17 +48,19 @@ def collect(
     name: str,
     longest: int,
     deterministic: bool = False,
+    first: int = 0,
 ) -> Episodes:
     """One whole episode from each seed, as many side by side as the simulator has room for.
 
-    Observations are what `behaviour.see` makes of them and actions the policy's own, before they were clipped. `name`
-    is the environment's, for errors; so is `longest`, the number of steps after which an episode counts as endless.
+    Observations are what `behaviour.see` makes of them and actions the policy's own, before they were clipped. For
+    errors there are `name`, the environment's, `longest`, the number of steps after which an episode counts as endless,
+    and `first`, the number of the first episode.
     """
     # Products as small as a policy's take a hundred times as long when several threads have to meet for them.
     with _linear_algebra().limit(limits=1, user_api="blas"):
         waves = [
-            _wave(simulator, behaviour, seeds[first : first + simulator.size], first, name, longest, deterministic)
-            for first in range(0, len(seeds), simulator.size)
+            _wave(simulator, behaviour, seeds[i : i + simulator.size], first + i, name, longest, deterministic)
+            for i in range(0, len(seeds), simulator.size)
         ]
     everything = [moment for moments, _ in waves for moment in moments]
     counts = [len(moment.slots) for moment in everything]

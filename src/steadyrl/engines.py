@@ -171,18 +171,22 @@ class HostEngine:
         (self.agent,) = agents
         # Small rounds are told together.
         self.most_rounds = max(1, EPISODES_PER_RECORD // self.agent.settings.n)
+        self._fault: FaultyEnvironmentError | None = None
 
     def advance(self, learners: Learner, first: int, count: int, timesteps: int) -> tuple[Learner, Rounds]:
-        """See `Engine`."""
+        """See `Engine`. If the environment fails, what the rounds before that taught is returned first."""
+        if self._fault is not None:
+            raise self._fault
         learner = jax.tree.map(lambda x: x[0], learners)
         done: list[Rounds] = []
         for k in range(first, first + count):
             try:
                 learner, rounds = self._round(learner, k)
-            except FaultyEnvironmentError:
-                if done:  # What these rounds taught is kept; the next call meets the same fault.
-                    break
-                raise
+            except FaultyEnvironmentError as fault:
+                if not done:
+                    raise
+                self._fault = fault
+                break
             done.append(rounds)
             timesteps -= int(rounds.lengths.sum())
             if timesteps <= 0:
@@ -195,7 +199,7 @@ class HostEngine:
         started = time.perf_counter()
         behaviour, idle = agent.behaviour(learner, exploring=True), agent.simulator().idle_steps
         # One seed an episode, from the run's seed and the episode's number.
-        episodes = agent.collect(behaviour, [_episode_seed(agent.seed, k * n + i) for i in range(n)])
+        episodes = agent.collect(behaviour, [_episode_seed(agent.seed, k * n + i) for i in range(n)], first=k * n)
         collected = time.perf_counter()
         learner, updates = jax.block_until_ready(  # type: ignore[no-untyped-call]
             _update(algorithm, learner, _padded(_normalised(episodes, behaviour)))

@@ -134,8 +134,8 @@ class Agent(ABC):
     ) -> Self:
         """Learn from at least so many more steps or episodes, in whole rounds of `settings.episodes_per_update`.
 
-        `callback(locals, globals)` is called after each round, as in Stable-Baselines3, with the agent as
-        `locals["self"]` and the round's `metrics`; learning stops if it returns False. What has been learned stays in
+        `callback(locals, globals)` is called after each round, or about 50 episodes where rounds are smaller, with the
+        agent as `locals["self"]` and the latest `metrics`; learning stops if it returns False. What has been learned stays in
         the agent however `learn` ends.
         """
         from steadyrl.training import learn_together
@@ -179,10 +179,10 @@ class Agent(ABC):
         seeds = np.random.SeedSequence([seed, Stream.EVALUATION]).generate_state(episodes).tolist()
         return self.collect(self.behaviour(), seeds, deterministic)
 
-    def collect(self, behaviour: Behaviour, seeds: list[int], deterministic: bool = False) -> Episodes:
-        """One episode of the agent's environment from each seed."""
+    def collect(self, behaviour: Behaviour, seeds: list[int], deterministic: bool = False, first: int = 0) -> Episodes:
+        """One episode of the agent's environment from each seed; `first` is the number of the first, for errors."""
         name = getattr(getattr(self.env, "spec", None), "id", None) or str(self.env)
-        return collect(self.simulator(), behaviour, seeds, name, self.settings.longest_episode, deterministic)
+        return collect(self.simulator(), behaviour, seeds, name, self.settings.longest_episode, deterministic, first)
 
     def simulator(self) -> Simulator:
         """Where the agent's episodes happen."""
