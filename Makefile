@@ -3,25 +3,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+ALL := $(VENV)/.all
 
 .PHONY: run test lint format bench clean
 
 run: $(READY)  ## Train all methods on the Guarded Maze at a quick scale: table, pictures, page.
 	@$(BIN)/steadyrl reproduce maze --quick
 
-test: $(READY)  ## The whole test suite, on two processes.
+test: $(ALL)  ## The whole test suite, on two processes.
 	@$(BIN)/python -m pytest -n 2 -q
 
-lint: $(READY)  ## Lint, format check and types.
+lint: $(ALL)  ## Lint, format check and types.
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 
-format: $(READY)  ## Mend what the linter can mend.
+format: $(ALL)  ## Mend what the linter can mend.
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: $(READY)  ## Measure speed; prints ratios.
+bench: $(ALL)  ## Measure speed; prints ratios.
 	@$(BIN)/python benchmarks/maze.py
 	@$(BIN)/python benchmarks/collect.py
 
@@ -32,5 +33,10 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "steadyrl needs Python 3.11 or later; try: make PYTHON=python3.11")'
 	@echo "Setting up $(VENV) (once; a minute or two) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,report,box2d,mujoco,fast,tensorboard]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[report]'
+	@touch $@
+
+$(ALL): $(READY)
+	@echo "Installing what development needs (once; a minute or two) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,box2d,mujoco,fast,tensorboard]'
 	@touch $@

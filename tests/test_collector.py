@@ -13,7 +13,8 @@ from toy_envs import LONG, SHORT, Counter, Faulty, Gamble, length
 from steadyrl import engines
 from steadyrl.agents import Reinforce
 from steadyrl.behaviour import BLOCK, Behaviour
-from steadyrl.collector import FaultyEnvironmentError, collect
+from steadyrl.collector import collect
+from steadyrl.episodes import FaultyEnvironmentError
 from steadyrl.networks import networks_for
 from steadyrl.simulators.gymnasium_envs import GymnasiumEnvs
 

@@ -12,6 +12,7 @@ import steadyrl
 from steadyrl.agents import MVO, MVP, MeanGini, Reinforce, Tamar
 from steadyrl.engines import padded_length
 from steadyrl.observing import Seen
+from steadyrl.spaces import as_batch
 
 MAZE = "steadyrl/GuardedMaze-v0"
 
@@ -187,3 +188,62 @@ def test_settings_are_completed_for_what_is_learned():
     assert (table.episodes_per_update, network.episodes_per_update) == (50, 20)
     assert Tamar("CartPole-v1").settings.policy_learning_rate == 7e-5
     assert MeanGini("CartPole-v1", **dataclasses.asdict(network)).settings == network
+
+
+NESTED = spaces.Dict(
+    [
+        ("z", spaces.Box(-9, 9, (2,))),
+        ("a", spaces.Dict([("b", spaces.Discrete(3)), ("a", spaces.Box(0, 1, (1,)))])),
+    ]
+)
+
+
+def nested(target):
+    return {"z": np.float32([target, 7]), "a": {"b": target, "a": np.float32([0.5])}}
+
+
+def test_a_dict_keeps_its_order_from_learning_through_a_file_to_acting(tmp_path):
+    agent = Reinforce(lambda: Target(spaces.Discrete(2), NESTED, nested), hidden=(4,), seed=0)
+    agent.learn(total_episodes=40, progress_bar=False)
+    agent.save(tmp_path / "a.steady")
+    loaded = steadyrl.load(tmp_path / "a.steady")
+    assert list(loaded.observation_space) == ["z", "a"]
+    expected = np.float32([[1, 7, 0, 1, 0, 0.5]])
+    for each in (agent, loaded):
+        rows, shape = as_batch(each.observation_space, nested(1))
+        np.testing.assert_array_equal(rows, expected)
+        assert shape == ()
+        assert each.predict(nested(1))[0] in (0, 1)
+    collected = agent.collect(agent.behaviour(), [0, 1, 2, 3]).observations[:, 0]
+    assert any((row == expected[0]).all() for row in collected)
+    two = {"z": np.ones((2, 2), np.float32), "a": {"b": np.array([0, 1]), "a": np.ones((2, 1), np.float32)}}
+    assert agent.predict(two)[0].shape == (2,)
+    other = spaces.Dict([("a", NESTED["a"]), ("z", NESTED["z"])])
+    with pytest.raises(ValueError, match="same spaces"):
+        steadyrl.load(tmp_path / "a.steady", env=lambda: Target(spaces.Discrete(2), other, nested))
+
+
+def test_networks_can_be_asked_for_where_tables_would_be_compiled():
+    assert MeanGini(MAZE, network="mlp").engine == "gymnasium"
+    with pytest.raises(ValueError, match="only tables are compiled"):
+        MeanGini(MAZE, network="mlp", engine="compiled")
+    with pytest.raises(ValueError, match="normalise_observations"):
+        MeanGini(MAZE, normalise_observations=True)
+
+
+def test_an_agent_goes_on_in_another_engine_when_its_own_does_not_fit(tmp_path):
+    agent = Reinforce(gym.make_vec("CartPole-v1", num_envs=2), hidden=(4,), episodes_per_update=2)
+    assert agent.learn(total_episodes=4, progress_bar=False).engine == "vector"
+    agent.save(tmp_path / "a.steady")
+    assert steadyrl.load(tmp_path / "a.steady").env is None
+    single = steadyrl.load(tmp_path / "a.steady", env="CartPole-v1")
+    assert single.engine == "gymnasium"
+    assert single.learn(total_episodes=4, progress_bar=False).episodes == 8
+    single.save(tmp_path / "b.steady")
+    assert steadyrl.load(tmp_path / "b.steady", env=gym.make_vec("CartPole-v1", num_envs=2)).engine == "vector"
+
+
+def test_a_factory_must_make_a_new_environment_each_time():
+    env = gym.make("CartPole-v1")
+    with pytest.raises(ValueError, match=r"the same .* twice"):
+        Reinforce(lambda: env, episodes_per_update=3).learn(total_episodes=3, progress_bar=False)

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from steadyrl.episodes import Episodes, play_in_turn
+from steadyrl.episodes import Episodes, FaultyEnvironmentError, play_in_turn
 from steadyrl.evaluation import episode_seed, evaluate
 
 
@@ -293,3 +293,39 @@ def test_settings_that_make_no_sense(settings, message):
     with pytest.raises(ValueError, match=message):
         evaluate(always(1), env, **settings)
     assert env.seeds == []  # Said before anything is played.
+
+
+class Broken(gym.Env):
+    """Goes wrong in one way in its second step."""
+
+    observation_space, action_space = gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(2)
+
+    def __init__(self, how):
+        self.how = how
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.t += 1
+        if self.how == "raises" and self.t == 2:
+            raise KeyError("sensor")
+        wrong = self.how == "nan" and self.t == 2
+        return np.full(1, np.nan if wrong else 0, np.float32), 1.0, self.how != "endless" and self.t == 3, False, {}
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("nan", r"Broken.*observation \[nan\] at step 2 of episode 0"),
+        ("raises", r"Broken.*step raised KeyError: 'sensor' at step 2 of episode 0"),
+        ("endless", r"Broken.*no end at step 50 of episode 0.*max_episode_steps"),
+    ],
+)
+def test_faulty_environments_are_named(how, message, monkeypatch):
+    monkeypatch.setattr("steadyrl.episodes.LONGEST", 50)
+    with pytest.raises(FaultyEnvironmentError, match=message):
+        evaluate(lambda observation: 0, Broken(how), episodes=2)
+    assert evaluate(lambda observation: 0, Broken("no way"), episodes=2).mean.value == 3

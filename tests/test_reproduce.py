@@ -125,7 +125,9 @@ def test_an_experiment_with_networks_keeps_the_seeds_it_has(tmp_path, capsys):
 
 def test_a_sweep_trains_each_value_and_draws_its_figure(tmp_path):
     whole = load("maze", seeds=2, episodes=500)
-    sweep = dataclasses.replace(whole.sweep, values={"tamar": (1e-6, 1e-3)}, scale=Scale(2, 100, 50, 100))
+    sweep = dataclasses.replace(
+        whole.sweep, values={"tamar": {v: {"risk_aversion": v} for v in (1e-6, 1e-3)}}, scale=Scale(2, 100, 50, 100)
+    )
     one = dataclasses.replace(
         whole.only(["tamar"]), variants=whole.variants[:1], sweep=sweep, scale=Scale(2, 100, 50, 100)
     )

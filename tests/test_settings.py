@@ -66,6 +66,16 @@ def test_every_experiment_file_loads_and_writes_down_every_setting(name, quick):
         assert method.settings.keys() == fields, f"{method.name}: no default may be hidden in code"
 
 
+def test_a_sweep_may_move_other_settings_along():
+    """MVP's step on the objective is its learning rate over lambda."""
+    for method in load("maze").swept().methods:
+        if method.agent == "mvp":
+            assert method.settings["policy_learning_rate"] / method.settings["risk_aversion"] == pytest.approx(1e-4)
+            dual = -84.8 + 1 / (2 * method.settings["risk_aversion"])
+            assert method.settings["initial_dual"] == pytest.approx(dual, abs=0.1)
+        AGENTS[method.agent].Settings.of(method.settings)
+
+
 def test_the_printed_maze_settings():
     """The paper's appendix on the maze, setting by setting."""
     methods = {method.name: method.settings for method in load("maze").methods}
@@ -80,3 +90,30 @@ def test_the_printed_maze_settings():
     for name, values in printed.items():
         for key, value in {"gamma": 0.999, **values}.items():
             assert methods[name][key] == pytest.approx(value), (name, key)
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "low", "mg", "mvo"),
+    [("lunar_lander", 7e-4, 7e-5, 0.6, 0.4), ("inverted_pendulum", 1e-4, 1e-5, 1.0, 0.6)],
+)
+def test_the_printed_settings_of_networks(name, rate, low, mg, mvo):
+    """The paper's appendices on LunarLander and InvertedPendulum."""
+    methods = {method.name: method.settings for method in load(name).methods}
+    reuse = {"episodes_per_update": 30, "inner_updates": 10, "ratio_range": 0.5, "least_selected": 0.6}
+    printed = {
+        "reinforce": {"policy_learning_rate": rate, "value_learning_rate": 10 * rate},
+        "mg_printed": {"policy_learning_rate": rate, "value_learning_rate": 10 * rate, "risk_aversion": mg, **reuse},
+        "mvo": {"policy_learning_rate": low, "value_learning_rate": 10 * low, "risk_aversion": mvo, **reuse},
+        "tamar": {
+            "policy_learning_rate": low,
+            "moments_learning_rate": 100 * low,
+            "threshold": 50,
+            "risk_aversion": 0.2,
+        },
+        "mvp": {"policy_learning_rate": low, "dual_learning_rate": low, "risk_aversion": 0.2},
+    }
+    assert methods["mg_printed"]["estimator"] == "paper"
+    for method, values in printed.items():
+        for key, value in {"gamma": 0.999, **values}.items():
+            assert methods[method][key] == pytest.approx(value), (method, key)
+        assert (methods[method]["hidden"], methods[method]["optimiser"]) == ([128, 128], "adam")

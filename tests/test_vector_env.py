@@ -10,8 +10,9 @@ from test_collector import SEEDS, assert_same, behaviour_for, gather, is_fair
 from toy_envs import Counter, Faulty, Gamble, length
 
 from steadyrl.agents import Reinforce
-from steadyrl.collector import FaultyEnvironmentError, collect
+from steadyrl.collector import collect
 from steadyrl.envs.source import Source
+from steadyrl.episodes import FaultyEnvironmentError
 from steadyrl.simulators.choose import simulator_for
 from steadyrl.simulators.envpool_env import EnvPoolEnvs
 from steadyrl.simulators.vector_env import VectorEnvs

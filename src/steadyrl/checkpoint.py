@@ -22,6 +22,7 @@ from safetensors.numpy import save
 from steadyrl import spaces
 from steadyrl.envs.factory_path import made_from
 from steadyrl.envs.source import AnyEnv, Source
+from steadyrl.simulators.choose import UnfitEngineError
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
@@ -71,15 +72,18 @@ def read(path: str | os.PathLike[str], env: AnyEnv | None = None) -> Agent:
     agent = AGENTS[header["agent"]].__new__(AGENTS[header["agent"]])
     observation_space, action_space = (spaces.from_json(header[f"{k}_space"]) for k in ("observation", "action"))
     source = Source.of(env) if env is not None else _made_again(header["env"])
-    if source.env is not None and source.spaces != (observation_space, action_space):
+    if source.env is not None and not all(map(spaces.same_spaces, source.spaces, (observation_space, action_space))):
         raise ValueError(
             f"{path} was trained on {observation_space} and {action_space}, but this environment has "
             "{} and {}. Pass an environment with the same spaces.".format(*source.spaces)
         )
-    # A compiled agent may go on in an environment that cannot be compiled; a hosted one stays hosted.
-    engine = "auto" if env is not None and header["engine"] == "compiled" else header["engine"]
     settings = agent.Settings.of(header["settings"])
-    agent._set_up(source, observation_space, action_space, settings, header["seed"], engine)
+    try:
+        agent._set_up(source, observation_space, action_space, settings, header["seed"], header["engine"])
+    except UnfitEngineError:
+        # Another environment may take another engine; the same one without its engine's package leaves a policy.
+        source, engine = (source, "auto") if env is not None else (Source(None, None), header["engine"])
+        agent._set_up(source, observation_space, action_space, settings, header["seed"], engine)
     expected = _named(agent.learner)
     if {n: x.shape for n, x in expected.items()} != {n: x.shape for n, x in arrays.items()}:
         raise ValueError(f"{path} does not hold the parameters of a {header['agent']} agent: it was altered.")
@@ -91,6 +95,8 @@ def read(path: str | os.PathLike[str], env: AnyEnv | None = None) -> Agent:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that whoever looks finds the old content or the new, never half of it."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: there is no folder {path.parent} to write to.")
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:
@@ -148,12 +154,12 @@ def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         with safe_open(path, framework="numpy") as file:
             header = json.loads((file.metadata() or {})["steadyrl"])
+            if header["format"] > FORMAT:
+                raise ValueError(f"{path} was written by a newer steadyrl (format {header['format']}): upgrade.")
             header = {name: header[name] for name in _HEADER}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (SafetensorError, KeyError, json.JSONDecodeError):
+    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError):
         raise ValueError(f"{path} is no steadyrl agent, or only a part of one.") from None
-    if header["format"] > FORMAT:
-        raise ValueError(f"{path} was written by a newer steadyrl (format {header['format']} > {FORMAT}): upgrade.")
     if header["agent"] not in AGENTS:
         raise ValueError(f"{path} holds an agent {header['agent']!r} that this version does not know.")
     return header, arrays

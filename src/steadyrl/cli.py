@@ -71,7 +71,7 @@ class Train:
     timesteps: PerhapsCount = None
     """How many environment steps to learn from, in place of --episodes."""
     engine: str = "auto"
-    """Where episodes come from, such as compiled or gymnasium; auto takes the fastest that fits."""
+    """Where episodes come from, such as compiled or gymnasium; auto takes what fits, and EnvPool only if asked."""
     out: Path | None = None
     """Run folder; by default runs/ENV-AGENT-seedN."""
     tensorboard: bool = False
@@ -392,6 +392,10 @@ def _file_name(env: str) -> str:
 
 def _told(error: Exception, env: str) -> str:
     """What ended training, in one sentence that names the environment."""
+    from steadyrl.episodes import FaultyEnvironmentError
+
+    if isinstance(error, FaultyEnvironmentError):
+        return str(error)
     said = f"{error}" if isinstance(error, ValueError | FloatingPointError) else f"{type(error).__name__}: {error}"
     return f"{env}: {said.rstrip('.')}."
 
@@ -436,7 +440,7 @@ def _value(text: str) -> Any:
 
 
 def _summary(agent: Agent) -> str:
-    shown = ("return", "gini_deviation", "goal_rate", "red_visit_rate", "white_path_rate")
     last = agent.history[-1] if agent.history else {}
+    shown = ["return", "undiscounted_gini_deviation", *(name for name in last if name.endswith("_rate"))]
     told = ", ".join(f"{name} {last[name]:.3g}" for name in shown if name in last)
     return f"{agent.name} after {agent.episodes:,} episodes ({agent.timesteps:,} steps): {told}"

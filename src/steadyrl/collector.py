@@ -16,12 +16,8 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from steadyrl.behaviour import Behaviour, Noise
-from steadyrl.episodes import Episodes, facts_of
+from steadyrl.episodes import Episodes, FaultyEnvironmentError, facts_of
 from steadyrl.simulators.simulator import Simulator, SlotError, Steps
-
-
-class FaultyEnvironmentError(RuntimeError):
-    """The environment did what no environment may do."""
 
 
 class Moment(NamedTuple):

@@ -15,10 +15,10 @@ from typing import Any
 EXTRAS = {
     "box2d": ("Box2D", "LunarLander and Gymnasium's other Box2D environments"),
     "mujoco": ("mujoco", "InvertedPendulum, HalfCheetah, Swimmer and other MuJoCo environments"),
-    "fast": ("envpool", "LunarLander several times faster"),
+    "fast": ("envpool", "LunarLander about twice as fast"),
     "report": ("plotly", "the page of `steadyrl report`"),
     "tensorboard": ("tensorboardX", "`steadyrl train --tensorboard`"),
-    "ray": ("ray", "runs on many machines"),
+    "ray": ("ray", "runs on many machines, which is still to come"),
 }
 """Extra -> the package that it brings, which is also the module to import, and what it is for."""
 MISSING = "missing"

@@ -21,8 +21,8 @@ from jax import Array
 
 from steadyrl.batch import batch_of_pairs, batch_of_steps
 from steadyrl.behaviour import Behaviour
-from steadyrl.collector import FaultyEnvironmentError
-from steadyrl.episodes import Episodes
+from steadyrl.episodes import Episodes, FaultyEnvironmentError
+from steadyrl.returns import discounted_returns
 from steadyrl.rollout import Facts, Tables, finite_face, play, rewards_of
 from steadyrl.streams import Stream, key_of
 from steadyrl.transitions import transitions_of_episodes, transitions_of_plays
@@ -206,10 +206,9 @@ class HostEngine:
         )
         if behaviour.seen is not None:
             learner = learner._replace(seen=behaviour.seen.and_also(episodes.observations[episodes.mask > 0]))
-        discounts = algorithm.settings.gamma ** np.arange(episodes.rewards.shape[-1])
         rounds = Rounds(
             returns=episodes.rewards.sum(axis=-1),
-            discounted_returns=(episodes.rewards * discounts).sum(axis=-1),
+            discounted_returns=discounted_returns(episodes.rewards, algorithm.settings.gamma),
             lengths=episodes.mask.sum(axis=-1).astype(int),
             facts=episodes.facts,
             updates=np.asarray(updates),

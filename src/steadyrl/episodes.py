@@ -17,6 +17,14 @@ Actor = Callable[[Any, bool], Any]
 """`act(observation, episode_start) -> action`: how a policy meets an environment."""
 
 
+LONGEST = 1_000_000
+"""Steps after which an episode that is played in turn counts as endless."""
+
+
+class FaultyEnvironmentError(ValueError):
+    """The environment did what no environment may do."""
+
+
 class Episodes(NamedTuple):
     """n whole episodes, padded to a common length T. Arrays are NumPy's or JAX's."""
 
@@ -73,20 +81,33 @@ def _play(env: gym.Env[Any, Any], act: Actor, seed: int, index: int) -> Episodes
     observations: list[Any] = []
     actions: list[Any] = []
     rewards: list[float] = []
-    observation, info = env.reset(seed=seed)
+
+    def fault(what: str, remedy: str = "Mend the environment.") -> FaultyEnvironmentError:
+        return FaultyEnvironmentError(
+            f"{env}: {what} at step {len(actions)} of episode {index} (seed {seed}). {remedy}"
+        )
+
+    try:
+        observation, info = env.reset(seed=seed)
+    except Exception as error:
+        raise fault(f"reset raised {type(error).__name__}: {error}") from error
     terminated = truncated = False
     while not (terminated or truncated):
+        if len(actions) == LONGEST:
+            raise fault("no end", "Give the environment a time limit (max_episode_steps=...).")
+        if isinstance(observation, np.ndarray) and observation.dtype.kind == "f" and not np.isfinite(observation).all():
+            raise fault(f"observation {observation}")
         action = act(observation, not rewards)
         # A copy: an environment may write its next observation into the same array.
         observations.append(copy.copy(observation))
         actions.append(action)
-        observation, given, terminated, truncated, info = env.step(action)
+        try:
+            observation, given, terminated, truncated, info = env.step(action)
+        except Exception as error:
+            raise fault(f"step raised {type(error).__name__}: {error}") from error
         reward = float(given)
         if not math.isfinite(reward):
-            raise ValueError(
-                f"{env}: reward {reward} at step {len(rewards)} of episode {index} (seed {seed}). "
-                "Returns and their risk need finite rewards: mend the environment."
-            )
+            raise fault(f"reward {reward}")
         rewards.append(reward)
     return Episodes(
         observations, actions, rewards, None, copy.copy(observation), bool(terminated), info.get("facts", {})

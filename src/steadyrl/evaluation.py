@@ -156,7 +156,7 @@ def _predicts(policy: Any) -> bool:
 
 
 def _actor(policy: Any, space: gym.Space[Any], seed: int, deterministic: bool) -> Actor:
-    """How `policy` acts. An agent's own actions are not checked: it may leave clipping to the environment."""
+    """How `policy` acts. An agent's own actions are not checked: they are in its space."""
     if _is_agent(policy):
         act: Actor = policy.actor(seed, deterministic)
         return act

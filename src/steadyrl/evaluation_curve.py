@@ -9,6 +9,7 @@ import numpy as np
 
 from steadyrl import exact
 from steadyrl.episodes import Episodes
+from steadyrl.returns import discounted_returns
 from steadyrl.rollout import finite_face
 from steadyrl.streams import Stream
 
@@ -56,8 +57,8 @@ class EvaluationCurve:
 
 
 def exact_risk(agents: Sequence[Agent]) -> dict[str, Any]:
-    """E, V and D of G0 under each agent's policy, name -> [agents], if their environment is a finite process."""
-    face = finite_face(agents[0].env) if agents[0].env is not None else None
+    """E, V and D of G0 under each agent's policy, name -> [agents], if they are tables in a finite process."""
+    face = finite_face(agents[0].env) if agents[0].engine == "compiled" else None
     if face is None:
         return {}
     policies = np.stack([agent.probabilities() for agent in agents])
@@ -66,10 +67,9 @@ def exact_risk(agents: Sequence[Agent]) -> dict[str, Any]:
 
 
 def _means(played: Episodes, gamma: float) -> dict[str, float]:
-    discounts = gamma ** np.arange(played.rewards.shape[1])
     return {
         "return": float(played.rewards.sum(axis=1).mean()),
-        "discounted_return": float((played.rewards * discounts).sum(axis=1).mean()),
+        "discounted_return": float(discounted_returns(played.rewards, gamma).mean()),
         "length": float(played.mask.sum(axis=1).mean()),
         **{name: float(np.mean(values)) for name, values in played.facts.items()},
     }

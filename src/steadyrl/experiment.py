@@ -63,8 +63,8 @@ class Sweep:
     """One setting over several values, for some of the methods."""
 
     setting: str
-    values: dict[str, tuple[float, ...]]
-    """Method -> values."""
+    values: dict[str, dict[float, dict[str, Any]]]
+    """Method -> value -> all the settings that change with it, among them `setting` itself."""
     scale: Scale
 
 
@@ -105,10 +105,10 @@ class Experiment:
                 name=f"{method.name}={value:g}",
                 title=f"{method.title} {value:g}",
                 source=f"{self.sweep.setting} {value:g}; the rest as {method.title} in the main experiment",
-                settings={**method.settings, self.sweep.setting: value},
+                settings={**method.settings, **changed},
             )
             for method in self.methods
-            for value in self.sweep.values.get(method.name, ())
+            for value, changed in self.sweep.values.get(method.name, {}).items()
         )
         return dataclasses.replace(self, methods=methods, scale=self.sweep.scale, sweep=None) if methods else None
 
@@ -146,8 +146,13 @@ def load(name: str, *, quick: bool = False, seeds: int | None = None, episodes: 
 
 
 def _sweep(data: dict[str, Any]) -> Sweep:
+    """Values are numbers, or tables of settings where others have to move along with the one that is swept."""
     setting, values = data.pop("setting"), data.pop("values")
-    return Sweep(setting, {method: tuple(numbers) for method, numbers in values.items()}, Scale(**data))
+    tables = {
+        method: [value if isinstance(value, dict) else {setting: value} for value in given]
+        for method, given in values.items()
+    }
+    return Sweep(setting, {m: {table[setting]: table for table in given} for m, given in tables.items()}, Scale(**data))
 
 
 def _folder() -> Any:

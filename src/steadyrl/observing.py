@@ -21,7 +21,7 @@ class Seen(NamedTuple):
 
     @classmethod
     def nothing(cls, inputs: int) -> Seen:
-        """Before the first round: observations are taken as they are."""
+        """Before the first round: observations are only clipped."""
         return cls(np.float32(0), np.zeros(inputs, np.float32), np.ones(inputs, np.float32))
 
     def and_also(self, x: Any) -> Seen:

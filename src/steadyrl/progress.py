@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
 
-SHOWN = {"return": "return", "gini_deviation": "GD"}
+SHOWN = {"return": "return", "undiscounted_gini_deviation": "GD"}
 """The metrics that are shown while learning, and what they are called there; two rates of the environment follow."""
 
 

@@ -39,13 +39,14 @@ class FiniteFace(Protocol):
 def finite_face(env: Any) -> FiniteFace | None:
     """The finite face of an environment; None if it has none, or wears a wrapper that might change what it does."""
     while isinstance(env, gym.Wrapper):
-        if not isinstance(env, _HARMLESS_WRAPPERS):
+        if not isinstance(env, HARMLESS_WRAPPERS):
             return None
         env = env.env
     return getattr(env, "finite_face", None)
 
 
-_HARMLESS_WRAPPERS = (gym.wrappers.OrderEnforcing, gym.wrappers.PassiveEnvChecker)
+HARMLESS_WRAPPERS = (gym.wrappers.OrderEnforcing, gym.wrappers.PassiveEnvChecker)
+"""What `gymnasium.make` puts around an environment without changing what it does."""
 
 
 class Tables(NamedTuple):

@@ -14,6 +14,7 @@ import json
 import platform
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,11 +29,15 @@ if TYPE_CHECKING:
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.steady"
 EVALUATIONS = "evaluations.jsonl"
 _PACKAGES = ("steadyrl", "jax", "jaxlib", "numpy", "optax", "gymnasium", "scipy")
+_SIMULATORS = ("mujoco", "box2d", "envpool")
 
 
 def versions() -> dict[str, str]:
     """The software and the kind of machine that a result was made with."""
     installed = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    for name in _SIMULATORS:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            installed[name] = importlib.metadata.version(name)
     return {"python": platform.python_version(), **installed, "machine": f"{platform.system()} {platform.machine()}"}
 
 
@@ -117,7 +122,8 @@ def agent_file(path: Path) -> Path:
 
 
 def _mean_record(rounds: list[dict[str, Any]]) -> dict[str, Any]:
-    """Counters and clock of the last round, the mean of everything else."""
-    counters = ("iteration", "episodes", "timesteps", "time")
+    """Counters and clock of the last round, the sum of the work, the mean of everything else."""
+    counters, work = ("iteration", "episodes", "timesteps", "time"), ("idle_steps", "seconds_")
     last = rounds[-1]
-    return {k: last[k] if k in counters else float(np.mean([r[k] for r in rounds])) for k in last}
+    together = {k: np.sum if k.startswith(work) else np.mean for k in last}
+    return {k: last[k] if k in counters else float(together[k]([r[k] for r in rounds if k in r])) for k in last}

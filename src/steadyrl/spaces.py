@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete
 
 OBSERVATIONS = "Box, Discrete, or Dict of these"
-ACTIONS = "Discrete or Box"
+ACTIONS = "Discrete, or Box of floats"
 
 
 def is_tabular(observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> bool:
@@ -50,7 +50,9 @@ def feature_count(space: gym.Space[Any]) -> int:
 def features(space: gym.Space[Any], observations: Any) -> Any:
     """[k, feature_count] in 32 bits: what a network sees of k observations, as a simulator gives them."""
     if isinstance(space, Discrete):
-        return np.eye(int(space.n), dtype=np.float32)[np.asarray(observations) - int(space.start)]
+        one_hot = np.zeros((len(observations), int(space.n)), np.float32)
+        one_hot[np.arange(len(observations)), np.asarray(observations) - int(space.start)] = 1
+        return one_hot
     return np.asarray(observations, np.float32).reshape(len(observations), -1)
 
 
@@ -77,9 +79,11 @@ def flat_rows(space: gym.Space[Any], observations: Any) -> Any:
 def as_batch(space: gym.Space[Any], observation: Any) -> tuple[Any, tuple[int, ...]]:
     """One observation, or an array of them of any shape, as rows [k, ...]; and that shape, () for one."""
     if isinstance(space, Dict):
-        parts = {name: as_batch(part, observation[name]) for name, part in space.items()}
-        count, leading = len(_first(parts)[0]), _first(parts)[1]
-        return np.stack([flat(space, {n: p[0][i] for n, p in parts.items()}) for i in range(count)]), leading
+        parts = [(part, *as_batch(part, observation[name])) for name, part in space.items()]
+        shapes = {leading for _, _, leading in parts}
+        if len(shapes) > 1:
+            raise ValueError(f"the parts of the observation are for different numbers of observations: {shapes}.")
+        return np.concatenate([features(part, rows) for part, rows, _ in parts], axis=1), shapes.pop()
     array = np.asarray(observation)
     shape = space.shape or ()
     leading = array.shape[: array.ndim - len(shape)]
@@ -93,8 +97,9 @@ def as_batch(space: gym.Space[Any], observation: Any) -> tuple[Any, tuple[int, .
     return array.reshape(-1, *shape), leading
 
 
-def _first(parts: dict[str, Any]) -> Any:
-    return next(iter(parts.values()))
+def same_spaces(ours: gym.Space[Any], others: gym.Space[Any]) -> bool:
+    """Whether they are equal, the order of a Dict included, which Gymnasium does not look at."""
+    return to_json(ours) == to_json(others) if type(ours) is type(others) else False
 
 
 def to_json(space: gym.Space[Any]) -> dict[str, Any]:
@@ -102,7 +107,7 @@ def to_json(space: gym.Space[Any]) -> dict[str, Any]:
     if isinstance(space, Discrete):
         return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)}
     if isinstance(space, Dict):
-        return {"kind": "Dict", "spaces": {name: to_json(part) for name, part in space.items()}}
+        return {"kind": "Dict", "spaces": {name: to_json(part) for name, part in space.items()}, "order": list(space)}
     assert isinstance(space, Box)
     # As text: JSON has no infinity, and Python's own numerals are exact.
     bounds = {name: [repr(float(x)) for x in getattr(space, name).ravel()] for name in ("low", "high")}
@@ -114,7 +119,8 @@ def from_json(described: dict[str, Any]) -> gym.Space[Any]:
     if described["kind"] == "Discrete":
         return Discrete(described["n"], start=described.get("start", 0))
     if described["kind"] == "Dict":
-        return Dict({name: from_json(part) for name, part in described["spaces"].items()})
+        # As pairs: a dictionary would be sorted, and the order is that of the network's inputs.
+        return Dict([(name, from_json(part)) for name, part in described["spaces"].items()])
     dtype, shape = np.dtype(described["dtype"]), tuple(described["shape"])
     low, high = (np.array([float(x) for x in described[name]]).astype(dtype).reshape(shape) for name in ("low", "high"))
     return Box(low, high, dtype=dtype.type)

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from steadyrl.checkpoint import write_whole
 from steadyrl.experiment import Experiment, Method, Variant
-from steadyrl.figures.curves import Curves, Recorded, so_far
+from steadyrl.figures.curves import Curves, Recorded, last_tenth, so_far
 from steadyrl.runs import versions
 
 EXACT = {"exact_mean": "exact E", "exact_variance": "exact V", "exact_gini_deviation": "exact GD"}
@@ -65,7 +65,7 @@ def _heading(rate: str) -> str:
 
 
 def _last_tenth(curves: Curves, metric: str) -> NDArray[np.float64]:
-    return last_tenth(curves[metric])
+    return np.asarray(last_tenth(curves[metric]))
 
 
 def _so_far_at_end(curves: Curves, metric: str) -> NDArray[np.float64]:
@@ -74,11 +74,6 @@ def _so_far_at_end(curves: Curves, metric: str) -> NDArray[np.float64]:
 
 def _at_end(curves: Curves, metric: str) -> NDArray[np.float64]:
     return np.asarray(curves[metric][:, -1])
-
-
-def last_tenth(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[seeds]: the mean of each seed's last tenth of records."""
-    return np.asarray(values[:, -max(1, values.shape[1] // 10) :].mean(axis=1))
 
 
 def interval(values: NDArray[np.float64]) -> tuple[float, float]:

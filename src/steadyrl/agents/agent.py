@@ -81,8 +81,9 @@ class Agent(ABC):
         self.observation_space, self.action_space = observation_space, action_space
         self.settings = settings.completed(tabular)
         self.seed = _checked_seed(seed)
-        self.engine = checked_engine(engine, self.env)
-        self.algorithm = self.mean_part(*self._networks(), self._measure())
+        policy, value = self._networks()
+        self.engine = checked_engine(engine, self.env, tabular=isinstance(policy, SoftmaxTable))
+        self.algorithm = self.mean_part(policy, value, self._measure())
         self.learner: Learner = self.algorithm.init(key_of(self.seed, Stream.PARAMETERS))
         if getattr(self.settings, "normalise_observations", False):
             self.learner = self.learner._replace(seen=Seen.nothing(feature_count(observation_space)))
@@ -135,8 +136,8 @@ class Agent(ABC):
         """Learn from at least so many more steps or episodes, in whole rounds of `settings.episodes_per_update`.
 
         `callback(locals, globals)` is called after each round, or about 50 episodes where rounds are smaller, with the
-        agent as `locals["self"]` and the latest `metrics`; learning stops if it returns False. What has been learned stays in
-        the agent however `learn` ends.
+        agent as `locals["self"]` and the latest `metrics`; learning stops if it returns False. What has been learned
+        stays in the agent however `learn` ends.
         """
         from steadyrl.training import learn_together
 

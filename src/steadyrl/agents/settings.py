@@ -64,6 +64,8 @@ class PolicyGradientSettings(AgentSettings):
         network = self.network if self.network != "auto" else "table" if tabular else "mlp"
         if network == "table" and not tabular:
             raise ValueError("network='table': it needs Discrete observations and actions, from 0. Use network='mlp'.")
+        if network == "table" and self.normalise_observations:
+            raise ValueError("normalise_observations=True: the states of a table are numbers of rows. Leave it out.")
         return dataclasses.replace(
             super().completed(network == "table"),
             network=network,

@@ -78,3 +78,8 @@ def so_far(curves: Curves, metric: str) -> Any:
     episodes = curves["episodes"]
     since = np.diff(episodes, axis=1, prepend=0)
     return np.cumsum(curves[metric] * since, axis=1) / episodes
+
+
+def last_tenth(values: Any) -> Any:
+    """[seeds]: the mean of each seed's last tenth of records."""
+    return np.asarray(values[:, -max(1, values.shape[1] // 10) :].mean(axis=1))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from steadyrl.figures.curves import Curves
+from steadyrl.figures.curves import Curves, last_tenth
 
 if TYPE_CHECKING:
     from steadyrl.experiment import Experiment
@@ -25,7 +25,7 @@ def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curve
     figure = Figure(figsize=(3.2 * len(methods), 2.2 * len(rows) + 0.8), layout="constrained")
     axes = figure.subplots(len(rows), len(methods), squeeze=False, sharex="col", sharey="row")
     for column, method in enumerate(methods):
-        values = sweep.values[method.name]
+        values = list(sweep.values[method.name])
         axes[0, column].set_title(AGENT_TITLES.get(method.agent, method.agent))
         axes[-1, column].set_xlabel("lambda")
         for number, row in enumerate(rows):
@@ -34,7 +34,9 @@ def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curve
             if max(values) / min(values) > 10:
                 panel.set_xscale("log")
             for colour, variant in zip(COLOURS, experiment.variants, strict=False):
-                of_seeds = [_ends(curves[variant.name, f"{method.name}={value:g}"][row.metric]) for value in values]
+                of_seeds = [
+                    last_tenth(curves[variant.name, f"{method.name}={value:g}"][row.metric]) for value in values
+                ]
                 means = [seeds.mean() for seeds in of_seeds]
                 errors = [seeds.std(ddof=1) / np.sqrt(len(seeds)) if len(seeds) > 1 else 0.0 for seeds in of_seeds]
                 panel.errorbar(values, means, errors, color=colour, label=variant.name, marker="o", ms=3.5, capsize=2)
@@ -50,7 +52,3 @@ def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curve
 
 
 AGENT_TITLES = {"mg": "MG", "mvo": "MVO", "tamar": "Tamar", "mvp": "MVP"}
-
-
-def _ends(values: np.ndarray) -> np.ndarray:
-    return np.asarray(values[:, -max(1, values.shape[1] // 10) :].mean(axis=1))

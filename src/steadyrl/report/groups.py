@@ -119,8 +119,9 @@ def _titles(alike: list[list[FoundRun]], folders: list[PurePosixPath]) -> list[t
 
 
 def _method(own: Settings, everyone: list[Settings]) -> str:
-    """The agent, and what tells it from the others of its kind: its settings, or else budget and engine too."""
-    kind = [other for other in everyone if other["agent", "agent"] == own["agent", "agent"]]
+    """The agent, and what tells it from others like it in the same world: its settings, or budget and engine too."""
+    world = ("agent", "agent"), ("env", "env")
+    kind = [other for other in everyone if all(other[key] == own[key] for key in world)]
     keys = [key for key in differing(kind) if key[0] != "env"]
     of_agent = [key for key in keys if key[0] == "agent"]
     if len({_frozen(_told(other, of_agent)) for other in kind}) == len({_frozen(_told(other, keys)) for other in kind}):

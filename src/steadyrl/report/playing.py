@@ -42,7 +42,7 @@ def play(run: FoundRun, episodes: int, notes: Notes) -> Play | None:
         return None
     try:
         agent = checkpoint.read(run.checkpoint)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError) as error:
         reason = str(error).removeprefix(str(run.checkpoint)).strip(": ")
         notes[f"checkpoint: {reason} Not in the return distributions"].append(run.name)
         return None

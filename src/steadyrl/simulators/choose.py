@@ -20,8 +20,12 @@ ENGINES = ("compiled", "gymnasium", "vector", "mujoco", "envpool")
 """Where episodes can come from while an agent learns; "compiled" is the one without a simulator."""
 
 
-def checked_engine(engine: str, env: Any) -> str:
-    """The engine's name, with "auto" decided; an error if `env` cannot be played in it.
+class UnfitEngineError(ValueError):
+    """The environment cannot be played in this engine, or not here."""
+
+
+def checked_engine(engine: str, env: Any, tabular: bool) -> str:
+    """The engine's name, with "auto" decided; an error if `env` cannot be played in it, or by a policy with networks.
 
     "auto" never decides for another package than the environment itself needs: to install one must not change what
     comes out. So EnvPool has to be asked for.
@@ -32,21 +36,22 @@ def checked_engine(engine: str, env: Any) -> str:
         return "gymnasium" if engine == "auto" else engine
     if isinstance(env, VectorEnv) or engine == "vector":
         if not isinstance(env, VectorEnv) or engine not in ("auto", "vector"):
-            raise ValueError(
+            raise UnfitEngineError(
                 f"engine={engine!r}: the engine of a VectorEnv is 'vector', and only it can be played there."
             )
         reason = envpool_env.obstacle(env) if envpool_env.is_envpool(env) else None
         if reason is not None:
             raise reason
         return "vector"
-    compilable, face = finite_face(env) is not None, fast_face(env)
+    compilable, face = tabular and finite_face(env) is not None, fast_face(env)
     if engine == "compiled" and not compilable:
-        raise ValueError(f"engine='compiled': {env} is no finite process known in full. Use engine='gymnasium'.")
+        what = f"{env} is no finite process known in full" if tabular else "only tables are compiled, not networks"
+        raise UnfitEngineError(f"engine='compiled': {what}. Use engine='gymnasium'.")
     if engine in ("mujoco", "envpool"):
         if face is None or face.engine != engine:
-            raise ValueError(f"engine={engine!r}: it has no face of {env}. Use engine='gymnasium'.")
+            raise UnfitEngineError(f"engine={engine!r}: it has no face of {env}. Use engine='gymnasium'.")
         if face.obstacle is not None:
-            raise face.obstacle
+            raise UnfitEngineError(f"{face.obstacle} Or use engine 'gymnasium'.") from face.obstacle
     if engine != "auto":
         return engine
     if compilable:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
+from steadyrl.rollout import HARMLESS_WRAPPERS
 from steadyrl.simulators.simulator import Simulator
 
 
@@ -33,11 +34,8 @@ def fast_face(env: gym.Env[Any, Any]) -> FastFace | None:
             # TimeLimits may be nested, and then the lowest counts.
             limit = env._max_episode_steps
             max_steps = limit if max_steps is None else min(max_steps, limit)
-        elif not isinstance(env, _HARMLESS_WRAPPERS):
+        elif not isinstance(env, HARMLESS_WRAPPERS):
             return None
         env = env.env
     offer = getattr(env, "fast_face", None)
     return None if offer is None else offer(max_steps)
-
-
-_HARMLESS_WRAPPERS = (gym.wrappers.OrderEnforcing, gym.wrappers.PassiveEnvChecker)

@@ -27,7 +27,13 @@ class GymnasiumEnvs:
         """See `Simulator`."""
         while len(self._envs) < len(seeds):
             assert self._another is not None, "there is room for one episode"
-            self._envs.append(self._another())
+            made = self._another()
+            if any(made.unwrapped is env.unwrapped for env in self._envs):
+                raise ValueError(
+                    f"the function that makes the environment returned the same {made} twice: episodes side by side "
+                    "would disturb each other. Make a new one each time, or pass the environment itself."
+                )
+            self._envs.append(made)
         observations = np.empty((len(seeds), *self._shape), self._dtype)
         for slot, seed in enumerate(seeds):
             try:
