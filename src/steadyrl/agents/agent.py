@@ -182,7 +182,8 @@ class Agent(ABC):
 
     def collect(self, behaviour: Behaviour, seeds: list[int], deterministic: bool = False, first: int = 0) -> Episodes:
         """One episode of the agent's environment from each seed; `first` is the number of the first, for errors."""
-        name = getattr(getattr(self.env, "spec", None), "id", None) or str(self.env)
+        described = checkpoint.describe_env(self.env)
+        name = described["id"] if described else str(self.env)
         return collect(self.simulator(), behaviour, seeds, name, self.settings.longest_episode, deterministic, first)
 
     def simulator(self) -> Simulator:
