@@ -125,7 +125,7 @@ def write_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell], pa
     write_whole(path, ("\n\n".join(text) + "\n").encode())
 
 
-def write_curves(cells: dict[tuple[str, str], Cell], path: Path, points: int = 40) -> None:
+def write_curves(cells: dict[tuple[str, str], Cell], path: Path, points: int = 20) -> None:
     """The learning curves as numbers: mean and standard error over seeds, at about `points` places, as JSON."""
     told: dict[str, Any] = {}
     for (variant, method), cell in cells.items():
