@@ -15,7 +15,7 @@ from typing import Any
 EXTRAS = {
     "box2d": ("Box2D", "LunarLander and Gymnasium's other Box2D environments"),
     "mujoco": ("mujoco", "InvertedPendulum, HalfCheetah, Swimmer and other MuJoCo environments"),
-    "fast": ("envpool", "LunarLander about twice as fast"),
+    "fast": ("envpool", "LunarLander about 2.5 times as fast"),
     "report": ("plotly", "the page of `steadyrl report`"),
     "tensorboard": ("tensorboardX", "`steadyrl train --tensorboard`"),
     "ray": ("ray", "runs on many machines, which is still to come"),
