@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 
 import pytest
 
@@ -179,10 +178,10 @@ def test_a_count_is_whole(text, capsys):
 def test_stopping_keeps_what_was_learned(tmp_path, request):
     out = tmp_path / "run"
     arguments = ["train", ENV, "--episodes", "100000000", "--out", str(out), "--no-progress"]
-    command = [sys.executable, "-m", "steadyrl", *arguments]
-    # Whoever runs the tests in the background may have told all children to ignore it.
-    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
+    # Whoever runs the tests in the background may have told all children to ignore the signal.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    command = [sys.executable, "-c", f"{heed}; from steadyrl.cli import main; main()", *arguments]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     request.addfinalizer(process.kill)  # Whatever fails below, it must not run on.
     metrics = out / "metrics.jsonl"
     deadline = time.monotonic() + 90
