@@ -1,6 +1,6 @@
 """Many MuJoCo episodes side by side against each of them alone in Gymnasium."""
 
-from dataclasses import dataclass
+import os
 
 import gymnasium as gym
 import numpy as np
@@ -10,21 +10,15 @@ pytest.importorskip("mujoco", reason="needs steadyrl[mujoco]")
 pytest.importorskip("imageio", reason="needs steadyrl[mujoco]")
 
 import mujoco
+from side_by_side import assert_same, play_together
 
 import steadyrl.envs  # noqa: F401  (registers steadyrl/...)
-from steadyrl.envs.mujoco_env import MujocoTaskEnv
-from steadyrl.envs.mujoco_task import Outcome, State
+from steadyrl.envs.half_cheetah import HalfCheetahEnv
 from steadyrl.simulators.fast_faces import fast_face
 from steadyrl.simulators.mujoco_batch import MujocoBatch
 
 ID = "steadyrl/InvertedPendulum-v0"
 GAINS = np.array([0.72, 6.83, 0.92, 1.08])
-
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    """MuJoCo writes a log into the working directory: the half cheetah's file has an attribute it calls deprecated."""
-    monkeypatch.chdir(tmp_path)
 
 
 def balance(seen, t):
@@ -34,43 +28,7 @@ def balance(seen, t):
 
 def crawl(seen, t):
     """Six joints of the half cheetah, closed loop."""
-    return np.clip(np.sin(t / 3 + np.arange(6)) - 0.3 * seen[..., 2:8], -1, 1).astype(np.float32)
-
-
-def play_alone(env, seed, act):
-    seen, _ = env.reset(seed=seed)
-    played, over = [], False
-    while not over:
-        seen, paid, terminated, truncated, info = env.step(act(seen, len(played)))
-        played.append((seen, paid, terminated, truncated))
-        over = terminated or truncated
-    return played, info["facts"]
-
-
-def play_together(simulator, seeds, act):
-    """The transitions of each episode, and its facts; every slot is stepped until its episode is over."""
-    seen, slots, t = simulator.reset(seeds), np.arange(len(seeds)), 0
-    played, facts = [[] for _ in seeds], {}
-    while len(slots):
-        steps = simulator.step(slots, act(seen, t))
-        for k, slot in enumerate(slots):
-            played[slot].append((steps.observations[k], steps.rewards[k], steps.terminated[k], steps.truncated[k]))
-        facts |= steps.facts
-        over = steps.terminated | steps.truncated
-        slots, seen, t = slots[~over], steps.observations[~over], t + 1
-    return played, [facts[slot] for slot in range(len(seeds))]
-
-
-def assert_same(env, simulator, seeds, act):
-    together, facts = play_together(simulator, seeds, act)
-    for seed, mine, my_facts in zip(seeds, together, facts, strict=True):
-        alone, their_facts = play_alone(env, seed, act)
-        assert len(mine) == len(alone)
-        for column in range(4):
-            ours, theirs = ([step[column] for step in steps] for steps in (mine, alone))
-            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
-        assert my_facts == pytest.approx(their_facts, abs=1e-12)
-    return together, facts
+    return np.clip(np.sin(t / 3 + np.arange(6)) - 0.3 * seen[..., 3:9], -1, 1).astype(np.float32)
 
 
 def test_same_seed_and_actions_same_rewards_as_in_gymnasium():
@@ -118,48 +76,44 @@ def test_the_model_of_the_environment_is_used_and_left_alone():
     assert env.unwrapped.model.opt.disableflags == before
 
 
-@dataclass(frozen=True)
-class Crawling:
-    """Another task, with contacts, several joints, a reward of the way made, and noise that fades."""
-
-    spread: float = 0.1
-
-    def initial_offset(self, nq, nv, random):
-        return State(random.uniform(-self.spread, self.spread, nq), self.spread * random.standard_normal(nv))
-
-    def observe(self, state):
-        return np.concatenate(state, axis=-1)
-
-    def outcome(self, before, actions, after, seconds):
-        x = after.qpos[:, 0]
-        speed = (x - before.qpos[:, 0]) / seconds
-        cost = 0.1 * np.square(actions).sum(axis=-1)
-        return Outcome(np.abs(speed) - cost, np.zeros(len(x), bool), x < 0, 1 + np.abs(x))
-
-    def facts(self, state, noisy_steps, steps):
-        return {"distance": state.qpos[:, 0], "visiting_rate": noisy_steps / steps}
-
-
-class CrawlingEnv(MujocoTaskEnv):
-    TASK = Crawling
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_batch_serves_tasks_with_contacts(threads):
+def test_the_number_of_threads_changes_no_bit():
     """The half cheetah drifts by 0.9 within 100 steps if the solver forgets its last solution."""
-    env = gym.wrappers.TimeLimit(CrawlingEnv("half_cheetah.xml", 5), 120)
-    simulator = MujocoBatch(env.unwrapped, 3, 120, threads)
-    _, facts = assert_same(env, simulator, [0, 1, 2], crawl)
-    assert len({fact["distance"] for fact in facts}) == 3
-    simulator.close()
+
+    def play(threads):
+        played, facts = play_together(MujocoBatch(HalfCheetahEnv(), 5, 120, threads), range(5), crawl)
+        return np.array([[seen for seen, *_ in episode] for episode in played]), facts
+
+    seen, facts = play(1)
+    seen_with_three, facts_with_three = play(3)
+    np.testing.assert_array_equal(seen, seen_with_three)
+    assert facts == facts_with_three
+    assert len({fact["distance"] for fact in facts}) == 5
+
+
+def test_models_that_may_sleep_are_served():
+    env = gym.wrappers.TimeLimit(HalfCheetahEnv(), 40)
+    env.unwrapped.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_SLEEP
+    assert_same(env, fast_face(env).make(2), [0, 1], crawl)
+
+
+def test_there_are_as_many_threads_as_cores_or_episodes(monkeypatch):
+    def threads(size):
+        return MujocoBatch(gym.make(ID).unwrapped, size, None)._physics.nthread
+
+    for wanted, used in (("1", 1), ("3", 3), ("9", 4)):
+        monkeypatch.setenv("NPROC", wanted)
+        assert threads(4) == used
+    for nonsense in ("", "0", "many"):
+        monkeypatch.setenv("NPROC", nonsense)
+        assert threads(1024) == len(os.sched_getaffinity(0))
 
 
 def test_only_models_whose_geoms_cannot_touch_do_without_contacts():
     contacts_off = mujoco.mjtDisableBit.mjDSBL_CONTACT
     pendulum = MujocoBatch(gym.make(ID).unwrapped, 1, None)
-    cheetah = MujocoBatch(CrawlingEnv("half_cheetah.xml", 5), 1, None)
-    assert pendulum._model.opt.disableflags & contacts_off
-    assert not cheetah._model.opt.disableflags & contacts_off
+    cheetah = MujocoBatch(HalfCheetahEnv(), 1, None)
+    assert pendulum._physics.model.opt.disableflags & contacts_off
+    assert not cheetah._physics.model.opt.disableflags & contacts_off
 
 
 def test_wrong_numbers_of_seeds_are_refused():
@@ -194,8 +148,8 @@ def test_the_lowest_of_several_limits_counts():
 
 
 def test_a_subclass_that_steps_in_its_own_way_has_no_fast_face():
-    class Halved(CrawlingEnv):
+    class Halved(HalfCheetahEnv):
         def step(self, action):
             return super().step(action / 2)
 
-    assert Halved("half_cheetah.xml", 5).fast_face(None) is None
+    assert Halved().fast_face(None) is None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from steadyrl.agents import MVO as MVO
     from steadyrl.agents import MVP as MVP
     from steadyrl.agents import MVPI as MVPI
+    from steadyrl.agents import PPO as PPO
     from steadyrl.agents import MeanGini as MeanGini
     from steadyrl.agents import MeanRisk as MeanRisk
     from steadyrl.agents import QLearning as QLearning
@@ -44,6 +45,7 @@ _HOMES = {
     "MeanGini": "steadyrl.agents",
     "MeanRisk": "steadyrl.agents",
     "QLearning": "steadyrl.agents",
+    "PPO": "steadyrl.agents",
     "Reinforce": "steadyrl.agents",
     "Tamar": "steadyrl.agents",
     "Comparison": "steadyrl.comparison",

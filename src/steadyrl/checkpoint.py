@@ -77,7 +77,7 @@ def read(path: str | os.PathLike[str], env: AnyEnv | None = None) -> Agent:
             f"{path} was trained on {observation_space} and {action_space}, but this environment has "
             "{} and {}. Pass an environment with the same spaces.".format(*source.spaces)
         )
-    settings = agent.Settings.of(header["settings"])
+    settings = agent.settings_of(header["settings"])
     try:
         agent._set_up(source, observation_space, action_space, settings, header["seed"], header["engine"])
     except UnfitEngineError:

@@ -87,7 +87,8 @@ class Train:
         from steadyrl.training import learn_together, rounds_of
 
         kind = _agent_class(self.agent)
-        settings = kind.Settings.of_text(_pairs("--set", self.set))
+        pairs = _pairs("--set", self.set)
+        settings = kind.settings_class(pairs).of_text(pairs)
         if self.episodes is not None and self.timesteps is not None:
             raise ValueError("give --episodes or --timesteps, not both.")
         # A function rather than an environment: engines that play many at once can make more of it.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import importlib.metadata
-import os
 import platform
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from steadyrl.cores import usable_cores
 
 EXTRAS = {
     "box2d": ("Box2D", "LunarLander and Gymnasium's other Box2D environments"),
@@ -80,7 +81,7 @@ def _conclusion(findings: list[Finding]) -> str:
 
 
 def _machine() -> str:
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    usable = usable_cores()
     return f"{platform.system()} {platform.machine()}, {usable} CPU core{'s' if usable > 1 else ''}"
 
 

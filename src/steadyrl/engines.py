@@ -122,7 +122,7 @@ class CompiledRound:
         episode_keys = jax.vmap(lambda key: jax.vmap(lambda i: jax.random.fold_in(key, i))(each))(keys)
         plays = play(tables, jax.vmap(self.algorithm.acting)(learners), episode_keys, self.horizon)
         batch = batch_of_pairs(tables, plays, gamma)
-        material = transitions_of_plays(tables, plays) if self.algorithm.wants_transitions else batch
+        material = transitions_of_plays(tables, plays) if self.algorithm.material == "transitions" else batch
         learners, updates = jax.vmap(self.algorithm.update)(learners, material)
         happened = Rounds(
             returns=rewards_of(tables, plays).sum(axis=0),
@@ -259,9 +259,13 @@ def _padded(episodes: Episodes) -> Episodes:
 
 @partial(jax.jit, static_argnames="algorithm")
 def _update(algorithm: Algorithm, learner: Learner, episodes: Episodes) -> tuple[Learner, Array]:
-    if algorithm.wants_transitions:
-        return algorithm.update(learner, transitions_of_episodes(episodes))
-    return algorithm.update(learner, batch_of_steps(episodes, algorithm.settings.gamma))
+    match algorithm.material:
+        case "batch":
+            return algorithm.update(learner, batch_of_steps(episodes, algorithm.settings.gamma))
+        case "transitions":
+            return algorithm.update(learner, transitions_of_episodes(episodes))
+        case "episodes":
+            return algorithm.update(learner, episodes)
 
 
 def engine_of(agents: list[Agent]) -> Engine:

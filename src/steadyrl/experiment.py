@@ -130,7 +130,7 @@ def load(name: str, *, quick: bool = False, seeds: int | None = None, episodes: 
             raise ValueError(f"--{option} {value}: at least 1 is needed.")
     methods = tuple(Method(name=key, **method) for key, method in data["methods"].items())
     for method in methods:  # An unknown agent or setting is found before anything is trained.
-        AGENTS[method.agent].Settings.of(method.settings)
+        AGENTS[method.agent].settings_of(method.settings)
     return Experiment(
         name=name,
         title=data["title"],

@@ -1,4 +1,4 @@
-"""Discounted returns (NumPy and JAX) and rewards to go (JAX), over the last axis."""
+"""Discounted returns (NumPy and JAX), rewards to go and advantages (JAX), over the last axis."""
 
 from __future__ import annotations
 
@@ -26,3 +26,13 @@ def rewards_to_go(rewards: Any, gamma: float) -> Any:
     steps_first = jnp.moveaxis(jnp.asarray(rewards), -1, 0)
     _, g = jax.lax.scan(step, jnp.zeros_like(steps_first[0]), steps_first, reverse=True)
     return jnp.moveaxis(g, 0, -1)
+
+
+def generalised_advantages(rewards: Any, values: Any, gamma: float, gae_lambda: float) -> Any:
+    """A_t = delta_t + gamma lambda A_{t+1}, where delta_t = r_t + gamma V(s_{t+1}) - V(s_t) (Schulman et al. 2016).
+
+    `rewards` and `values` are [..., T], zero in the padding, so that nothing is expected after the last step. Where an
+    episode was cut rather than ended, its last reward is to hold gamma V of what was seen last.
+    """
+    following = jnp.concatenate([values[..., 1:], jnp.zeros_like(values[..., :1])], axis=-1)
+    return rewards_to_go(rewards + gamma * following - values, gamma * gae_lambda)

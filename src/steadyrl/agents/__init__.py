@@ -6,6 +6,7 @@ from steadyrl.agents.mean_risk import MeanRisk
 from steadyrl.agents.mvo import MVO
 from steadyrl.agents.mvp import MVP
 from steadyrl.agents.mvpi import MVPI
+from steadyrl.agents.ppo import PPO
 from steadyrl.agents.q_learning import QLearning
 from steadyrl.agents.reinforce import Reinforce
 from steadyrl.agents.tamar import Tamar
@@ -14,6 +15,7 @@ AGENTS: dict[str, type[Agent]] = {
     agent.name: agent
     for agent in (
         Reinforce,
+        PPO,
         MeanGini,
         MVO,
         Tamar,
@@ -25,4 +27,4 @@ AGENTS: dict[str, type[Agent]] = {
 }
 """The agents by the name that the command line and checkpoints use."""
 
-__all__ = ["AGENTS", "MVO", "MVP", "MVPI", "Agent", "MeanGini", "MeanRisk", "QLearning", "Reinforce", "Tamar"]
+__all__ = ["AGENTS", "MVO", "MVP", "MVPI", "PPO", "Agent", "MeanGini", "MeanRisk", "QLearning", "Reinforce", "Tamar"]

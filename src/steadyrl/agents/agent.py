@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import gymnasium as gym
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from steadyrl import checkpoint
 from steadyrl.agents.algorithm import Algorithm, Learner
+from steadyrl.agents.episodic import Episodic, EpisodicSettings
+from steadyrl.agents.ppo_clip import PPOClip, PPOSettings
 from steadyrl.agents.settings import AgentSettings, PolicyGradientSettings
 from steadyrl.agents.vpg import VPG, VPGSettings
 from steadyrl.behaviour import Behaviour
@@ -45,12 +47,15 @@ class Agent(ABC):
     name: ClassVar[str]
     """What the command line and checkpoints call this agent."""
     Settings: ClassVar[type[AgentSettings]]
+    """What it can be told; where there is a choice of `mean`, with the default one."""
+    settings_by_mean: ClassVar[Mapping[str, type[AgentSettings]]] = {}
+    """The settings with each way to maximise the mean, where there is a choice."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "Settings" in cls.__dict__:
-            cls.__signature__ = _signature(cls.Settings)  # type: ignore[attr-defined]
-            cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\nSettings:\n\n{cls.Settings.describe()}\n"
+            cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
+            cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{_described(cls)}\n"
 
     def __init__(self, env: AnyEnv, *misplaced: Any, seed: int = 0, engine: str = "auto", **settings: Any) -> None:
         if misplaced:
@@ -59,7 +64,23 @@ class Agent(ABC):
                 f"Write {type(self).__name__}(env, seed=0, ...)."
             )
         source = Source.of(env)
-        self._set_up(source, *source.spaces, self.Settings.of(settings), seed, engine)
+        self._set_up(source, *source.spaces, self.settings_of(settings), seed, engine)
+
+    @classmethod
+    def settings_class(cls, given: Mapping[str, Any]) -> type[AgentSettings]:
+        """Which settings those that are `given` belong to; an error for one that belongs to the other mean part."""
+        kind = cls.settings_by_mean.get(given.get("mean", ""), cls.Settings)
+        for mean, other in cls.settings_by_mean.items():
+            for name in given.keys() & (_names(other) - _names(kind)):
+                raise ValueError(
+                    f"{name}: it is a setting of {cls.name} with mean={mean!r}. Set that too, or leave it out."
+                )
+        return kind
+
+    @classmethod
+    def settings_of(cls, given: Mapping[str, Any]) -> AgentSettings:
+        """From names and values."""
+        return cls.settings_class(given).of(given)
 
     def _set_up(
         self,
@@ -82,8 +103,9 @@ class Agent(ABC):
         self.settings = settings.completed(tabular)
         self.seed = _checked_seed(seed)
         policy, value = self._networks()
-        self.engine = checked_engine(engine, self.env, tabular=isinstance(policy, SoftmaxTable))
         self.algorithm = self.mean_part(policy, value, self._measure())
+        compilable = isinstance(policy, SoftmaxTable) and self.algorithm.material != "episodes"
+        self.engine = checked_engine(engine, self.env, compilable)
         self.learner: Learner = self.algorithm.init(key_of(self.seed, Stream.PARAMETERS))
         if getattr(self.settings, "normalise_observations", False):
             self.learner = self.learner._replace(seen=Seen.nothing(feature_count(observation_space)))
@@ -116,9 +138,14 @@ class Agent(ABC):
         """What is penalised, times `settings.risk_aversion`; None for nothing."""
 
     def mean_part(self, policy: Policy, value: Value, measure: RiskMeasure | None) -> Algorithm:
-        """How the mean is maximised, with `measure` in its slot for risk; Algorithm 1 unless a method has its own."""
-        assert isinstance(self.settings, VPGSettings)
-        return VPG(policy, measure, getattr(self.settings, "risk_aversion", 0.0), self.settings, value)
+        """How the mean is maximised, with `measure` in its slot for risk: the settings say which way."""
+        s, risk_aversion = self.settings, getattr(self.settings, "risk_aversion", 0.0)
+        if isinstance(s, PPOSettings):
+            return PPOClip(policy, measure, risk_aversion, s, value)
+        if isinstance(s, EpisodicSettings):
+            return Episodic(policy, measure, risk_aversion, s)
+        assert isinstance(s, VPGSettings)
+        return VPG(policy, measure, risk_aversion, s, value)
 
     @property
     def gamma(self) -> float:
@@ -232,17 +259,30 @@ class Agent(ABC):
         return agent
 
 
-def _signature(settings: type[AgentSettings]) -> inspect.Signature:
-    """`env`, `seed`, `engine` and every setting, for help() and editors."""
+def _names(settings: type[AgentSettings]) -> set[str]:
+    return {field.name for field in dataclasses.fields(settings)}
+
+
+def _described(agent: type[Agent]) -> str:
+    """Every setting with its sentence, for help() and `steadyrl agents`."""
+    kinds = agent.settings_by_mean or {"": agent.Settings}
+    return "\n\n".join(
+        f"Settings{f' with mean={mean!r}' if mean else ''}:\n\n{kind.describe()}" for mean, kind in kinds.items()
+    )
+
+
+def _signature(agent: type[Agent]) -> inspect.Signature:
+    """`env`, `seed`, `engine` and every setting, for help() and editors; defaults are those of the default mean."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = [
         inspect.Parameter("env", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=AnyEnv),
         inspect.Parameter("seed", keyword, default=0, annotation=int),
         inspect.Parameter("engine", keyword, default="auto", annotation=str),
     ]
-    fields = dataclasses.fields(settings)
+    kinds = (*reversed([*agent.settings_by_mean.values()]), agent.Settings)
+    fields = {field.name: field for kind in kinds for field in dataclasses.fields(kind)}
     return inspect.Signature(
-        [*own, *(inspect.Parameter(f.name, keyword, default=f.default, annotation=f.type) for f in fields)]
+        [*own, *(inspect.Parameter(f.name, keyword, default=f.default, annotation=f.type) for f in fields.values())]
     )
 
 

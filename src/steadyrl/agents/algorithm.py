@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from jax import Array
 
@@ -10,6 +10,10 @@ from steadyrl.networks import Policy
 
 if TYPE_CHECKING:
     from steadyrl.agents.settings import AgentSettings
+
+
+Material = Literal["batch", "transitions", "episodes"]
+"""What an update is given of the episodes that were collected: a `Batch`, `Transitions`, or the `Episodes`."""
 
 
 class Learner(NamedTuple):
@@ -25,6 +29,8 @@ class Learner(NamedTuple):
     """The running estimates of the measure of risk."""
     seen: Any = ()
     """The moments of the observations, if they are normalised; the engine's to update."""
+    key: Any = ()
+    """Where the updates' random numbers come from, for methods whose updates draw any."""
 
 
 class Algorithm(Protocol):
@@ -36,8 +42,8 @@ class Algorithm(Protocol):
         ...
 
     @property
-    def wants_transitions(self) -> bool:
-        """Whether `update` takes `Transitions`; else it takes a `Batch`."""
+    def material(self) -> Material:
+        """What `update` takes. A compiled engine has no `Episodes`."""
         ...
 
     def init(self, key: Array) -> Learner:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from steadyrl.agents.agent import Agent
+from steadyrl.agents.ppo_clip import RiskPPOSettings
+from steadyrl.agents.settings import mean_setting
 from steadyrl.agents.vpg import VPGSettings
 from steadyrl.risk import MEASURES, RiskMeasure
-from steadyrl.settings import setting
+from steadyrl.settings import Settings, setting
 
 ESTIMATORS = {"unbiased": "gini", "paper": "gini_paper"}
 
 
 @dataclass(frozen=True)
-class MeanGiniSettings(VPGSettings):
-    """Settings of MG."""
+class GiniSettings(Settings):
+    """The risk part of MG."""
 
-    mean: str = setting("vpg", "How the mean is maximised: 'vpg', the vanilla policy gradient.", choices=("vpg",))
     risk_aversion: float = setting(1.2, "lambda: how much a unit of Gini deviation counts against the mean.", least=0)
     estimator: str = setting(
         "unbiased",
@@ -25,8 +26,22 @@ class MeanGiniSettings(VPGSettings):
     )
 
 
+@dataclass(frozen=True)
+class MeanGiniSettings(GiniSettings, VPGSettings):
+    """Settings of MG with the vanilla policy gradient."""
+
+    mean: str = mean_setting("vpg")
+
+
+@dataclass(frozen=True)
+class MeanGiniPPOSettings(GiniSettings, RiskPPOSettings):
+    """Settings of MG with PPO."""
+
+    mean: str = mean_setting("ppo")
+
+
 class MeanGini(Agent):
-    """Maximises E[G0] - risk_aversion * D[G0], where D is the Gini deviation (Eq. 9, Algorithm 1).
+    """Maximises E[G0] - risk_aversion * D[G0], where D is the Gini deviation (Eq. 9, Algorithms 1 and 2).
 
     Algorithm 1, line by line:
 
@@ -34,11 +49,17 @@ class MeanGini(Agent):
     - for m = 1 to M: `VPG.update`; ratios rho, select D, stop below beta n: `VPG.select`, `VPG.update`;
     - sort by return, eta_i: `risk.gini_weights`, or `gini_weights_unbiased` for the default estimator;
     - mean_grad, gini_grad and their sum, update of theta: `VPG.ascend`; of the value function: `VPG.sweep`.
+
+    Algorithm 2 (`mean="ppo"`):
+
+    - advantages from the current values: `PPOClip.advantages`; for m = 1 to M: `PPOClip.pass_in_one`;
+    - rho clipped at zeta, eta_i: `PPOClip.weigh`; mean_grad and gini_grad: `PPOClip.ascend`; values: `PPOClip.fit`.
     """
 
     name = "mg"
     Settings = MeanGiniSettings
-    settings: MeanGiniSettings
+    settings_by_mean = {"vpg": MeanGiniSettings, "ppo": MeanGiniPPOSettings}  # noqa: RUF012
+    settings: MeanGiniSettings | MeanGiniPPOSettings
 
     def risk_measure(self) -> RiskMeasure | None:
         """The Gini deviation, by the chosen estimator."""

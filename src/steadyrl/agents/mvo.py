@@ -5,17 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from steadyrl.agents.agent import Agent
+from steadyrl.agents.ppo_clip import RiskPPOSettings
+from steadyrl.agents.settings import mean_setting
 from steadyrl.agents.vpg import VPGSettings
 from steadyrl.risk import MEASURES, RiskMeasure
-from steadyrl.settings import setting
+from steadyrl.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class MVOSettings(VPGSettings):
-    """Settings of MVO."""
+class VarianceSettings(Settings):
+    """The risk part of MVO."""
 
-    mean: str = setting("vpg", "How the mean is maximised: 'vpg', the vanilla policy gradient.", choices=("vpg",))
     risk_aversion: float = setting(1.0, "lambda: how much a unit of variance counts against the mean.", least=0)
+
+
+@dataclass(frozen=True)
+class MVOSettings(VarianceSettings, VPGSettings):
+    """Settings of MVO with the vanilla policy gradient."""
+
+    mean: str = mean_setting("vpg")
+
+
+@dataclass(frozen=True)
+class MVOPPOSettings(VarianceSettings, RiskPPOSettings):
+    """Settings of MVO with PPO."""
+
+    policy_learning_rate: float | None = setting(7e-5, "Step size of the policy.", above=0)
+    mean: str = mean_setting("ppo")
 
 
 class MVO(Agent):
@@ -23,7 +39,8 @@ class MVO(Agent):
 
     name = "mvo"
     Settings = MVOSettings
-    settings: MVOSettings
+    settings_by_mean = {"vpg": MVOSettings, "ppo": MVOPPOSettings}  # noqa: RUF012
+    settings: MVOSettings | MVOPPOSettings
 
     def risk_measure(self) -> RiskMeasure | None:
         """The variance, by double sampling."""

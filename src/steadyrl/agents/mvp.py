@@ -6,38 +6,54 @@ from dataclasses import dataclass
 
 from steadyrl import risk
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.episodic import Episodic, EpisodicSettings
-from steadyrl.networks import Policy, Value
+from steadyrl.agents.episodic import EpisodicPPOSettings, EpisodicSettings
+from steadyrl.agents.settings import mean_setting
 from steadyrl.risk import RiskMeasure
-from steadyrl.settings import setting
+from steadyrl.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class MVPSettings(EpisodicSettings):
-    """Settings of MVP. Defaults are the paper's for the Guarded Maze."""
+class DualSettings(Settings):
+    """The risk part of MVP. Defaults are the paper's for the Guarded Maze."""
 
-    mean: str = setting("vpg", "How the mean is maximised: 'vpg', the vanilla policy gradient.", choices=("vpg",))
     risk_aversion: float = setting(0.1, "lambda: how much a unit of variance counts against the mean.", above=0)
     dual_learning_rate: float | None = setting(
         None, "Step size of the dual variable y; the policy's if not given.", above=0
     )
-    initial_dual: float = setting(0.0, "Where y starts; it ends at E[G0] + 1 / (2 lambda).")
+    initial_dual: float = setting(
+        0.0, "Where y starts; it ends at E[G0] + 1 / (2 lambda), or with PPO for the mean at E[G0]."
+    )
+
+
+@dataclass(frozen=True)
+class MVPSettings(DualSettings, EpisodicSettings):
+    """Settings of MVP with the vanilla policy gradient."""
+
+    mean: str = mean_setting("vpg")
+
+
+@dataclass(frozen=True)
+class MVPPPOSettings(DualSettings, EpisodicPPOSettings):
+    """Settings of MVP with PPO."""
+
+    mean: str = mean_setting("ppo")
 
 
 class MVP(Agent):
-    """Maximises E[G0] - risk_aversion * V[G0] through its dual, scaled by 1 / risk_aversion; one update an episode."""
+    """Maximises E[G0] - risk_aversion * V[G0] through its dual, one update an episode.
+
+    With the vanilla policy gradient the dual's weights hold the mean, and the step is 1 / risk_aversion times as long;
+    with PPO they hold the variance alone.
+    """
 
     name = "mvp"
     Settings = MVPSettings
-    settings: MVPSettings
+    settings_by_mean = {"vpg": MVPSettings, "ppo": MVPPPOSettings}  # noqa: RUF012
+    settings: MVPSettings | MVPPPOSettings
 
     def risk_measure(self) -> RiskMeasure | None:
-        """The dual objective, which holds the mean."""
+        """The dual objective."""
         s = self.settings
         rate = s.dual_learning_rate or s.policy_learning_rate
         assert rate is not None, "settings are completed before they are used"
-        return risk.mvp(s.risk_aversion, rate, s.initial_dual)
-
-    def mean_part(self, policy: Policy, value: Value, measure: RiskMeasure | None) -> Episodic:
-        """The weights hold the mean already."""
-        return Episodic(policy, measure, self.settings.risk_aversion, self.settings)
+        return risk.mvp(s.risk_aversion, rate, s.initial_dual, with_mean=s.mean == "vpg")

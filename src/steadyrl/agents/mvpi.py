@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.algorithm import Algorithm, Learner
+from steadyrl.agents.algorithm import Algorithm, Learner, Material
 from steadyrl.agents.q_learning import QLearningSettings, TabularQ
 from steadyrl.networks import Policy, SoftmaxTable, Value
 from steadyrl.risk import RiskMeasure
@@ -60,9 +60,9 @@ class RewardTransform:
         return self.solver.settings
 
     @property
-    def wants_transitions(self) -> bool:
-        """As the solver does."""
-        return self.solver.wants_transitions
+    def material(self) -> Material:
+        """The solver's."""
+        return self.solver.material
 
     def init(self, key: Array) -> Learner:
         """The solver's start, and y's."""

@@ -1,4 +1,4 @@
-"""What Algorithm 1 and the methods that update after each episode share: a policy that is moved along scores."""
+"""What all policy gradients share: a policy that is moved along scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import optax
 from jax import Array
 
-from steadyrl.agents.algorithm import Learner
+from steadyrl.agents.algorithm import Learner, Material
 from steadyrl.agents.settings import PolicyGradientSettings
 from steadyrl.batch import Batch
 from steadyrl.networks import Policy, SoftmaxTable
@@ -28,9 +28,9 @@ class PolicyGradient:
     settings: PolicyGradientSettings
 
     @property
-    def wants_transitions(self) -> bool:
-        """It takes batches."""
-        return False
+    def material(self) -> Material:
+        """Batches, unless a method wants more."""
+        return "batch"
 
     @property
     def policy_optimiser(self) -> optax.GradientTransformation:
@@ -67,8 +67,9 @@ class PolicyGradient:
         return optax.apply_updates(learner.theta, steps), moved
 
 
-def optimiser(name: str, learning_rate: float | None) -> optax.GradientTransformation:
-    """The optimiser by that name."""
+def optimiser(name: str, learning_rate: float | None, most: float | None = None) -> optax.GradientTransformation:
+    """The optimiser by that name; longer gradients than `most` are shortened to it first."""
     assert learning_rate is not None, "settings are completed before they are used"
     # Flat: one vector for all layers compiles in a fraction of the time.
-    return optax.flatten(optax.adam(learning_rate)) if name == "adam" else optax.sgd(learning_rate)
+    step = optax.flatten(optax.adam(learning_rate)) if name == "adam" else optax.sgd(learning_rate)
+    return step if most is None else optax.chain(optax.clip_by_global_norm(most), step)

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.algorithm import Algorithm, Learner
+from steadyrl.agents.algorithm import Algorithm, Learner, Material
 from steadyrl.agents.settings import AgentSettings
 from steadyrl.networks import Policy, ProbabilityTable, SoftmaxTable, Value
 from steadyrl.risk import RiskMeasure
@@ -42,9 +42,9 @@ class TabularQ:
     settings: QLearningSettings
 
     @property
-    def wants_transitions(self) -> bool:
+    def material(self) -> Material:
         """It learns from single steps."""
-        return True
+        return "transitions"
 
     def init(self, key: Array) -> Learner:
         """All values 0."""

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from steadyrl.settings import Settings, setting
+
+
+def mean_setting(default: str) -> Any:
+    """The setting `mean`, which decides what the other settings are."""
+    return setting(
+        default,
+        "How the mean is maximised: 'vpg', the vanilla policy gradient, or 'ppo', proximal policy optimisation.",
+        choices=("vpg", "ppo"),
+    )
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 
 from steadyrl import risk
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.episodic import Episodic, EpisodicSettings
-from steadyrl.networks import Policy, Value
+from steadyrl.agents.episodic import EpisodicPPOSettings, EpisodicSettings
+from steadyrl.agents.settings import mean_setting
 from steadyrl.risk import RiskMeasure
-from steadyrl.settings import setting
+from steadyrl.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class TamarSettings(EpisodicSettings):
-    """Settings of Tamar. Defaults are the paper's for the Guarded Maze."""
+class PenaltySettings(Settings):
+    """The risk part of Tamar. Defaults are the paper's for the Guarded Maze."""
 
-    mean: str = setting("vpg", "How the mean is maximised: 'vpg', the vanilla policy gradient.", choices=("vpg",))
     risk_aversion: float = setting(0.1, "lambda: how much the penalty counts against the mean.", least=0)
     threshold: float = setting(50.0, "b: variance up to here is not penalised.", least=0)
     moments_learning_rate: float | None = setting(
@@ -26,12 +25,27 @@ class TamarSettings(EpisodicSettings):
     initial_variance: float = setting(0.0, "Where V starts.", least=0)
 
 
+@dataclass(frozen=True)
+class TamarSettings(PenaltySettings, EpisodicSettings):
+    """Settings of Tamar with the vanilla policy gradient."""
+
+    mean: str = mean_setting("vpg")
+
+
+@dataclass(frozen=True)
+class TamarPPOSettings(PenaltySettings, EpisodicPPOSettings):
+    """Settings of Tamar with PPO."""
+
+    mean: str = mean_setting("ppo")
+
+
 class Tamar(Agent):
     """Maximises E[G0] - risk_aversion * max(0, V[G0] - threshold)^2, one update for each episode."""
 
     name = "tamar"
     Settings = TamarSettings
-    settings: TamarSettings
+    settings_by_mean = {"vpg": TamarSettings, "ppo": TamarPPOSettings}  # noqa: RUF012
+    settings: TamarSettings | TamarPPOSettings
 
     def risk_measure(self) -> RiskMeasure | None:
         """The penalty, with running estimates of mean and variance."""
@@ -39,7 +53,3 @@ class Tamar(Agent):
         assert s.policy_learning_rate is not None, "settings are completed before they are used"
         rate = s.moments_learning_rate or 100 * s.policy_learning_rate
         return risk.tamar(s.threshold, rate, s.initial_mean, s.initial_variance)
-
-    def mean_part(self, policy: Policy, value: Value, measure: RiskMeasure | None) -> Episodic:
-        """The return times the score."""
-        return Episodic(policy, measure, self.settings.risk_aversion, self.settings)

@@ -8,6 +8,10 @@ _ENTRY_POINTS: dict[str, tuple[str, int | None]] = {
     "steadyrl/GuardedMaze-v0": ("steadyrl.envs.guarded_maze.environment:GuardedMazeEnv", None),
     "steadyrl/LunarLander-v0": ("steadyrl.envs.lunar_lander:LunarLanderEnv", 1000),
     "steadyrl/InvertedPendulum-v0": ("steadyrl.envs.inverted_pendulum:InvertedPendulumEnv", 500),
+    "steadyrl/HalfCheetah-v0": ("steadyrl.envs.half_cheetah:HalfCheetahEnv", 500),
+    "steadyrl/HalfCheetahDistance-v0": ("steadyrl.envs.half_cheetah:HalfCheetahDistanceEnv", 500),
+    "steadyrl/Swimmer-v0": ("steadyrl.envs.swimmer:SwimmerEnv", 500),
+    "steadyrl/SwimmerDistance-v0": ("steadyrl.envs.swimmer:SwimmerDistanceEnv", 500),
 }
 """name -> where the class is, and the limit on an episode's steps if the class has none of its own."""
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from steadyrl.envs.mujoco_env import MujocoTaskEnv
-from steadyrl.envs.mujoco_task import Outcome, State
-
-_CAMERA = {"trackbodyid": 0, "distance": 2.04}
+from steadyrl.envs.mujoco_task import Outcome, State, check_from_0_up
 
 
 @dataclass(frozen=True)
@@ -34,10 +32,7 @@ class Balancing:
     """Whether the step that ends the episode is paid too (deviation 28): in the paper's version, not in v5."""
 
     def __post_init__(self) -> None:
-        for name in ("noise_scale", "reset_noise_scale", "reset_velocity_scale"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name}={value}: give a number from 0 up.")
+        check_from_0_up(self, "noise_scale", "reset_noise_scale", "reset_velocity_scale")
         if not self.angle_limit > 0:
             raise ValueError(f"angle_limit={self.angle_limit}: every episode would end with its first step.")
         if math.isnan(self.noisy_beyond) or not math.isfinite(self.step_reward):
@@ -83,6 +78,7 @@ class InvertedPendulumEnv(MujocoTaskEnv):
     """
 
     TASK = Balancing
+    OPTIONS: ClassVar[dict[str, Any]] = {"default_camera_config": {"trackbodyid": 0, "distance": 2.04}}
 
     def __init__(self, xml_file: str = "inverted_pendulum.xml", frame_skip: int = 2, **options: Any) -> None:
-        super().__init__(xml_file, frame_skip, **{"default_camera_config": _CAMERA, **options})
+        super().__init__(xml_file, frame_skip, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from steadyrl.envs.reward_noise import noise_stream
 from steadyrl.simulators.fast_faces import FastFace
 
 try:
+    import mujoco
     from gymnasium.envs.mujoco.mujoco_env import MujocoEnv
 except (gym.error.DependencyNotInstalled, ModuleNotFoundError):
     raise gym.error.DependencyNotInstalled(
@@ -32,6 +34,8 @@ class MujocoTaskEnv(MujocoEnv, EzPickle):
 
     TASK: ClassVar[type[Any]]
     """The dataclass whose fields are the task's options."""
+    OPTIONS: ClassVar[dict[str, Any]] = {}
+    """What options are if they are not given, where that is not their own default."""
 
     metadata: dict[str, Any] = {  # noqa: RUF012 (as Gymnasium has it)
         "render_modes": ["human", "rgb_array", "depth_array", "rgbd_tuple"]
@@ -39,6 +43,7 @@ class MujocoTaskEnv(MujocoEnv, EzPickle):
 
     def __init__(self, xml_file: str, frame_skip: int, **options: Any) -> None:
         EzPickle.__init__(self, xml_file=xml_file, frame_skip=frame_skip, **options)
+        options = {**self.OPTIONS, **options}
         names = {field.name for field in fields(self.TASK)}
         self.task: MujocoTask = self.TASK(**{name: options[name] for name in names & options.keys()})
         super().__init__(
@@ -52,6 +57,20 @@ class MujocoTaskEnv(MujocoEnv, EzPickle):
         self.metadata = {**self.metadata, "render_fps": round(1 / self.dt)}
         self._noise = noise_stream(None)
         self._steps = self._noisy_steps = 0
+
+    def _initialize_simulation(self) -> tuple[Any, Any]:
+        """The model and its state. MuJoCo's complaints become Python's, for it logs them to the working directory."""
+        complaints: list[str] = []
+        listener = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(complaints.append)
+        try:
+            model, data = super()._initialize_simulation()
+        finally:
+            mujoco.set_mju_user_warning(listener)
+        for complaint in complaints:
+            if "'settotalmass' is deprecated" not in complaint:  # Of Gymnasium's half cheetah.
+                warnings.warn(f"{self.fullpath}: {complaint}", stacklevel=2)
+        return model, data
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

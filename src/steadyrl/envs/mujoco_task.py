@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+
+
+def check_from_0_up(options: Any, *names: str) -> None:
+    """An error if one of these options of a task is negative or no finite number."""
+    for name in names:
+        value = getattr(options, name)
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"{name}={value}: give a number from 0 up.")
 
 
 class State(NamedTuple):

@@ -28,12 +28,18 @@ class CategoricalNetwork:
 
     def log_prob(self, parameters: Layers, observations: Array | None, actions: Array | None) -> Array:
         """Log pi(a|s) for each observation and each of its P actions."""
+        return self.log_prob_and_entropy(parameters, observations, actions)[0]
+
+    def log_prob_and_entropy(
+        self, parameters: Layers, observations: Array | None, actions: Array | None
+    ) -> tuple[Array, Array]:
+        """Also the entropy of the softmax at each observation."""
         assert observations is not None, "only tables have a probability for every state"
         assert actions is not None, "actions come with observations"
         table = jax.nn.log_softmax(self.mlp(parameters, observations))
         # A product with a one-hot row: XLA's gather is much slower, and its gradient more so.
         chosen = jax.nn.one_hot(actions, self.mlp.sizes[-1])
-        return jnp.einsum("...a,...pa->...p", table, chosen)
+        return jnp.einsum("...a,...pa->...p", table, chosen), -(jnp.exp(table) * table).sum(axis=-1)
 
     def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
         """See `gumbel`."""

@@ -36,9 +36,12 @@ class MLP:
     def __call__(self, layers: Layers, x: Array) -> Array:
         """[..., inputs] to [..., outputs]."""
         *hidden, last = layers
+        # As one matrix: with more axes the gradient of the weights would be a quarter slower.
+        rows = x.reshape(-1, x.shape[-1])
         for layer in hidden:
-            x = jax.nn.relu(x @ layer["weight"] + layer["bias"])
-        return jnp.asarray(x @ last["weight"] + last["bias"])
+            rows = jax.nn.relu(rows @ layer["weight"] + layer["bias"])
+        outputs: Array = rows @ last["weight"] + last["bias"]
+        return outputs.reshape(*x.shape[:-1], -1)
 
     def in_numpy(self, layers: Layers, x: Any) -> Any:
         """The same of [k, inputs], in place where it can be: this runs once for every step of the environment."""

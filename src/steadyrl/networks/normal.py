@@ -45,13 +45,21 @@ class NormalNetwork:
 
     def log_prob(self, parameters: dict[str, Any], observations: Array | None, actions: Array | None) -> Array:
         """Log of the density at each of P actions: [..., inputs] and [..., P, d] to [..., P]."""
+        return self.log_prob_and_entropy(parameters, observations, actions)[0]
+
+    def log_prob_and_entropy(
+        self, parameters: dict[str, Any], observations: Array | None, actions: Array | None
+    ) -> tuple[Array, Array]:
+        """Also the entropy before actions are clipped, which is the same at every observation."""
         assert observations is not None, "only tables have a probability for every state"
         assert actions is not None, "actions come with observations"
         mean = self.mlp(parameters["mean"], observations)
         mean = jnp.tanh(mean) if self.bounded else mean
         log_std = parameters["log_std"]
         z = (actions - mean[..., None, :]) * jnp.exp(-log_std)
-        return jnp.sum(-0.5 * z**2 - log_std - 0.5 * math.log(2 * math.pi), axis=-1)
+        log_prob = jnp.sum(-0.5 * z**2 - log_std - 0.5 * math.log(2 * math.pi), axis=-1)
+        entropy = jnp.sum(log_std + 0.5 * math.log(2 * math.pi * math.e))
+        return log_prob, jnp.broadcast_to(entropy, mean.shape[:-1])
 
     def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
         """[steps, d]: standard normal."""

@@ -28,6 +28,12 @@ class Policy(Protocol):
         """
         ...
 
+    def log_prob_and_entropy(
+        self, parameters: Parameters, observations: Array | None, actions: Array | None
+    ) -> tuple[Array, Array]:
+        """`log_prob`, and the entropy of the policy at each observation, [..., L]: both from one pass."""
+        ...
+
     def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
         """[steps, ...]: all that is random about so many actions of one episode."""
         ...

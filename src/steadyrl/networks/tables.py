@@ -25,8 +25,17 @@ class SoftmaxTable:
 
     def log_prob(self, parameters: Array, observations: Array | None, actions: Array | None) -> Array:
         """Log pi(a|s) for each state and each of its actions."""
+        return self.log_prob_and_entropy(parameters, observations, actions)[0]
+
+    def log_prob_and_entropy(
+        self, parameters: Array, observations: Array | None, actions: Array | None
+    ) -> tuple[Array, Array]:
+        """Also the entropy of each state's row."""
         table = jax.nn.log_softmax(parameters)
-        return table if observations is None else table[observations[..., None], actions]
+        entropy = -(jnp.exp(table) * table).sum(axis=-1)
+        if observations is None:
+            return table, entropy
+        return table[observations[..., None], actions], entropy[observations]
 
     def probabilities(self, parameters: Array) -> Array:
         """The whole table [..., S, A]."""

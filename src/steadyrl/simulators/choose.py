@@ -24,8 +24,10 @@ class UnfitEngineError(ValueError):
     """The environment cannot be played in this engine, or not here."""
 
 
-def checked_engine(engine: str, env: Any, tabular: bool) -> str:
-    """The engine's name, with "auto" decided; an error if `env` cannot be played in it, or by a policy with networks.
+def checked_engine(engine: str, env: Any, compilable: bool) -> str:
+    """The engine's name, with "auto" decided; an error if `env` cannot be played in it, or not by such a method.
+
+    `compilable` if the method can learn inside a compiled program: from a table, and not with PPO.
 
     "auto" never decides for another package than the environment itself needs: to install one must not change what
     comes out. So EnvPool has to be asked for.
@@ -43,9 +45,10 @@ def checked_engine(engine: str, env: Any, tabular: bool) -> str:
         if reason is not None:
             raise reason
         return "vector"
-    compilable, face = tabular and finite_face(env) is not None, fast_face(env)
-    if engine == "compiled" and not compilable:
-        what = f"{env} is no finite process known in full" if tabular else "only tables are compiled, not networks"
+    compiled, face = compilable and finite_face(env) is not None, fast_face(env)
+    if engine == "compiled" and not compiled:
+        what = f"{env} is no finite process known in full"
+        what = what if compilable else "only tables are compiled, not networks, and not PPO"
         raise UnfitEngineError(f"engine='compiled': {what}. Use engine='gymnasium'.")
     if engine in ("mujoco", "envpool"):
         if face is None or face.engine != engine:
@@ -54,7 +57,7 @@ def checked_engine(engine: str, env: Any, tabular: bool) -> str:
             raise UnfitEngineError(f"{face.obstacle} Or use engine 'gymnasium'.") from face.obstacle
     if engine != "auto":
         return engine
-    if compilable:
+    if compiled:
         return "compiled"
     return "mujoco" if face is not None and face.engine == "mujoco" and face.obstacle is None else "gymnasium"
 

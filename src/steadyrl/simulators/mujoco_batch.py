@@ -1,20 +1,21 @@
-"""Many episodes of a MuJoCo task side by side, each in an `MjData` of its own.
+"""Many episodes of a MuJoCo task side by side, each in an `MjData` of its own, stepped by `mujoco.batch`.
 
-`mujoco.rollout` would be no faster (the time goes into the physics either way), and it forgets the constraint solver's
-last solution between calls, by which some tasks drift from Gymnasium's.
+`mujoco.rollout` forgets the constraint solver's last solution between calls, by which tasks with contacts drift from
+Gymnasium's.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import mujoco
 import numpy as np
 from gymnasium.utils import seeding
+from mujoco.batch import Batch
 
+from steadyrl.cores import usable_cores
 from steadyrl.envs.mujoco_env import MujocoTaskEnv
 from steadyrl.envs.mujoco_task import State
 from steadyrl.envs.reward_noise import noise_stream
@@ -34,10 +35,10 @@ class MujocoBatch:
     """Up to `size` episodes of the task and model of `env`, which itself is left alone; see `Simulator`.
 
     An episode has the same observations, rewards and facts as in `env`, from the same seed and actions. `threads` share
-    the physics, which pays where a step of the model is slow, and changes no number.
+    the physics, by default as many as there are cores, and change no number.
     """
 
-    def __init__(self, env: MujocoTaskEnv, size: int, max_steps: int | None, threads: int = 1) -> None:
+    def __init__(self, env: MujocoTaskEnv, size: int, max_steps: int | None, threads: int | None = None) -> None:
         reason = obstacle(env)
         if reason is not None:
             raise reason
@@ -49,17 +50,14 @@ class MujocoBatch:
         self._frame_skip, self._seconds = env.frame_skip, env.dt
         self._init = State(env.init_qpos, env.init_qvel)
         self._max_steps = np.inf if max_steps is None else max_steps
-        self._model = _without_idle_work(env.model)
-        self._data = [mujoco.MjData(self._model) for _ in range(size)]
-        # Views into MuJoCo's memory: asking an MjData for them at each step would take longer than using them.
-        self._qpos = [data.qpos for data in self._data]
-        self._qvel = [data.qvel for data in self._data]
-        self._ctrl = [data.ctrl for data in self._data]
-        self._threads = threads
-        self._others = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        model, threads = _without_idle_work(env.model), min(size, threads or usable_cores())
+        # Persistent: an `MjData` for each episode. Models that sleep or have plugins need it, and it is as fast.
+        self._physics = Batch(model, size, threads, persistent=True)
+        # Views of what MuJoCo reads and writes, a row for each episode.
+        self._qpos, self._qvel = self._physics.bind("qpos"), self._physics.bind("qvel")
+        self._ctrl = self._physics.bind("ctrl")
         self._noise: list[np.random.Generator] = []
         self._draws = np.empty((size, 0))
-        self._state = State(np.empty((size, 0)), np.empty((size, 0)))
         self._steps = np.zeros(size, int)
         self._noisy_steps = np.zeros(size, int)
 
@@ -67,81 +65,62 @@ class MujocoBatch:
         """See `Simulator`."""
         if not 0 < len(seeds) <= self.size:
             raise ValueError(f"{len(seeds)} seeds for a simulator of {self.size} episodes.")
-        model = self._model
-        for data, seed in zip(self._data, seeds, strict=False):
-            offset = self._task.initial_offset(model.nq, model.nv, seeding.np_random(int(seed))[0])
-            mujoco.mj_resetData(model, data)
-            data.qpos[:] = self._init.qpos + offset.qpos
-            data.qvel[:] = self._init.qvel + offset.qvel
-            mujoco.mj_forward(model, data)
+        slots, (nq, nv) = np.arange(len(seeds)), (self._qpos.shape[1], self._qvel.shape[1])
+        self._physics.reset(slots, stage=mujoco.mjtStage.mjSTAGE_NONE)
+        for slot, seed in enumerate(seeds):
+            offset = self._task.initial_offset(nq, nv, seeding.np_random(int(seed))[0])
+            self._qpos[slot] = self._init.qpos + offset.qpos
+            self._qvel[slot] = self._init.qvel + offset.qvel
+        self._physics.forward(slots)
         self._noise = [noise_stream(int(seed)) for seed in seeds]
         self._draws = np.empty((len(seeds), 0))
         self._steps[:] = self._noisy_steps[:] = 0
-        self._state = self._gather(range(len(seeds)))
-        return self._task.observe(self._state)
+        return self._task.observe(self._state(slots))
 
     def step(self, slots: Any, actions: Any) -> Steps:
         """See `Simulator`."""
         slots, actions = np.asarray(slots), np.asarray(actions)
-        chosen = slots.tolist()
-        for slot, control in zip(chosen, actions.astype(np.float64), strict=True):
-            self._ctrl[slot][:] = control
-        self._simulate(chosen)
-        before, after = State(*(x[slots] for x in self._state)), self._gather(chosen)
-        for stored, new in zip(self._state, after, strict=True):
-            stored[slots] = new
+        before = self._state(slots)
+        self._ctrl[slots] = actions
+        # All of them need not be looked up.
+        self._physics.step(None if len(slots) == self.size else slots, self._frame_skip)
+        after = self._state(slots)
         outcome = self._task.outcome(before, actions, after, self._seconds)
-        noise = np.where(outcome.in_noisy_region, outcome.noise_scale * self._drawn(slots), 0.0)
-        self._steps[slots] += 1
+        steps = self._steps[slots]
+        noise = np.where(outcome.in_noisy_region, outcome.noise_scale * self._drawn(slots, steps), 0.0)
+        steps += 1
+        self._steps[slots] = steps
         self._noisy_steps[slots] += outcome.in_noisy_region
-        truncated = self._steps[slots] >= self._max_steps
+        truncated = steps >= self._max_steps
+        over = outcome.terminated | truncated
         return Steps(
             observations=self._task.observe(after),
             rewards=outcome.rewards + noise,
             terminated=outcome.terminated,
             truncated=truncated,
-            facts=self._facts(after, slots, np.flatnonzero(outcome.terminated | truncated)),
+            facts=self._facts(after, slots, over) if np.count_nonzero(over) else {},
         )
 
     def close(self) -> None:
-        """See `Simulator`."""
-        if self._others is not None:
-            self._others.shutdown()
+        """See `Simulator`. The threads end with the last reference to MuJoCo's memory."""
 
-    def _simulate(self, chosen: list[int]) -> None:
-        if self._others is None:
-            self._simulate_some(chosen)
-            return
-        others = [self._others.submit(self._simulate_some, chosen[k :: self._threads]) for k in range(1, self._threads)]
-        self._simulate_some(chosen[:: self._threads])
-        for other in others:
-            other.result()
+    def _state(self, slots: Any) -> State:
+        return State(self._qpos.take(slots, axis=0), self._qvel.take(slots, axis=0))
 
-    def _simulate_some(self, chosen: list[int]) -> None:
-        model, data, frame_skip = self._model, self._data, self._frame_skip
-        for slot in chosen:
-            mujoco.mj_step(model, data[slot], frame_skip)
-
-    def _gather(self, chosen: Sequence[int]) -> State:
-        k = len(chosen)
-        qpos = np.concatenate([self._qpos[slot] for slot in chosen]).reshape(k, -1)
-        qvel = np.concatenate([self._qvel[slot] for slot in chosen]).reshape(k, -1)
-        return State(qpos, qvel)
-
-    def _drawn(self, slots: Any) -> Any:
-        """The draws from N(0, 1) that belong to the coming step of each episode."""
-        if self._steps.max() >= self._draws.shape[1]:
+    def _drawn(self, slots: Any, steps: Any) -> Any:
+        """The draws from N(0, 1) that belong to the step of each episode after so many `steps` [k]."""
+        try:
+            return self._draws[slots, steps]
+        except IndexError:
             # Drawn in blocks, which gives the numbers that one draw at a time would.
             block = [stream.standard_normal(_NOISE_BLOCK) for stream in self._noise]
             self._draws = np.concatenate([self._draws, block], axis=1)
-        return self._draws[slots, self._steps[slots]]
+            return self._draws[slots, steps]
 
-    def _facts(self, state: State, slots: Any, ended: Any) -> dict[int, dict[str, float]]:
-        if not len(ended):
-            return {}
-        over = slots[ended]
-        facts = self._task.facts(State(*(x[ended] for x in state)), self._noisy_steps[over], self._steps[over])
-        return {int(slot): {name: float(fact[k]) for name, fact in facts.items()} for k, slot in enumerate(over)}
+    def _facts(self, state: State, slots: Any, over: Any) -> dict[int, dict[str, float]]:
+        ended = slots[over]
+        facts = self._task.facts(State(*(x[over] for x in state)), self._noisy_steps[ended], self._steps[ended])
+        return {int(slot): {name: float(fact[k]) for name, fact in facts.items()} for k, slot in enumerate(ended)}
 
 
 def _without_idle_work(model: mujoco.MjModel) -> mujoco.MjModel:

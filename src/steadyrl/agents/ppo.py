@@ -1,0 +1,19 @@
+"""PPO: proximal policy optimisation (Schulman et al. 2017), the risk-neutral baseline of Algorithm 2."""
+
+from __future__ import annotations
+
+from steadyrl.agents.agent import Agent
+from steadyrl.agents.ppo_clip import PPOSettings
+from steadyrl.risk import RiskMeasure
+
+
+class PPO(Agent):
+    """Maximises E[G0]: Algorithm 2 without its Gini part; with `minibatch_size`, PPO as it is commonly used."""
+
+    name = "ppo"
+    Settings = PPOSettings
+    settings: PPOSettings
+
+    def risk_measure(self) -> RiskMeasure | None:
+        """Nothing is penalised."""
+        return None

@@ -1,0 +1,255 @@
+"""The mean part of Algorithm 2: PPO's clipped objective, with the slot where risk belongs.
+
+The risk part is the `RiskMeasure` that Algorithm 1 takes; this page knows nothing of which. Read `update` and `ascend`
+beside the paper's Algorithm 2.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from steadyrl.agents.algorithm import Learner, Material
+from steadyrl.agents.policy_gradient import PolicyGradient, optimiser
+from steadyrl.agents.settings import PolicyGradientSettings
+from steadyrl.batch import Batch, batch_of_steps
+from steadyrl.episodes import Episodes
+from steadyrl.networks import Value
+from steadyrl.returns import generalised_advantages, rewards_to_go
+from steadyrl.risk import Order, Sample
+from steadyrl.settings import setting
+
+
+@dataclass(frozen=True)
+class PPOSettings(PolicyGradientSettings):
+    """Settings of PPO. Defaults are the paper's for HalfCheetah and Swimmer."""
+
+    gamma: float = setting(0.99, "Discount factor of the return.", above=0, most=1)
+    episodes_per_update: int | None = setting(10, "n: whole episodes collected before each round of updates.", least=1)
+    inner_updates: int = setting(5, "M: how often a round goes through its batch of episodes.", least=1)
+    minibatch_size: int | None = setting(
+        None,
+        "Steps for each update of policy and values, drawn from the batch without replacement; if not given, the whole "
+        "batch for the policy and each trajectory in turn for the values, as in Algorithm 2.",
+        least=1,
+    )
+    policy_learning_rate: float | None = setting(3e-4, "Step size of the policy.", above=0)
+    value_learning_rate: float | None = setting(
+        None, "Step size of the value function; the policy's if not given.", above=0
+    )
+    gae_lambda: float = setting(0.95, "How far advantages look ahead before they trust the values.", least=0, most=1)
+    clip_range: float = setting(0.2, "epsilon: how far the ratio of a step may pay off, from 1 - to 1 + this.", above=0)
+    entropy_coefficient: float = setting(0.01, "How much a unit of the policy's entropy is worth.", least=0)
+    value_coefficient: float = setting(0.5, "What the squared error of the values is multiplied by.", above=0)
+    max_gradient_norm: float = setting(
+        0.5, "Longer gradients are shortened to this, the policy's and the value function's each on its own.", above=0
+    )
+    normalise_advantages: bool = setting(
+        True, "Whether advantages, and the weights of risk with them, are divided by the advantages' spread."
+    )
+    time_out_ends: bool = setting(
+        False, "Whether nothing is expected beyond a time limit; if not, the value of what is seen there is."
+    )
+    hidden: tuple[int, ...] = setting((256, 256), "Sizes of the hidden layers of networks.", least=1)
+
+    learning_rates: ClassVar[dict[str, float]] = {"table": 3e-4, "mlp": 3e-4}
+
+    def completed(self, tabular: bool) -> Self:
+        """See `AgentSettings`."""
+        settings = super().completed(tabular)
+        rate = self.value_learning_rate or settings.policy_learning_rate
+        return dataclasses.replace(settings, value_learning_rate=rate)
+
+
+@dataclass(frozen=True)
+class RiskPPOSettings(PPOSettings):
+    """Settings of PPO with a risk part."""
+
+    ratio_bound: float = setting(
+        1.0, "zeta: likelihood ratios of whole trajectories count as this where they are larger.", above=0
+    )
+
+
+class Steps(NamedTuple):
+    """Steps to learn from, [n, L] or in any other shape."""
+
+    observations: Array
+    actions: Array
+    """[..., 1, ...]: the one action taken there."""
+    sampled: Array
+    """Log pi(a|s) when it was taken."""
+    advantages: Array
+    targets: Array
+    """What the values are to be."""
+    happened: Array
+    """1, or 0 in the padding."""
+
+    @property
+    def shares(self) -> Array:
+        """What each step weighs in a mean over those that happened."""
+        return self.happened / jnp.maximum(self.happened.sum(), 1)
+
+
+Weigh = Callable[[Array], tuple[Array, Any]]
+"""From the log ratio of each step to what its log pi weighs for the risk part, and the measure's new state."""
+
+
+@dataclass(frozen=True)
+class PPOClip(PolicyGradient):
+    """Algorithm 2 for one policy, one value function and at most one measure of risk.
+
+    What is ascended is a mean over steps, so everything is divided by nT, as the paper's mean_grad is; T is the mean
+    length where lengths differ (deviation 40).
+    """
+
+    value: Value
+    settings: PPOSettings
+
+    @property
+    def material(self) -> Material:
+        """Advantages need the steps in order, and what was seen last."""
+        return "episodes"
+
+    @property
+    def policy_optimiser(self) -> optax.GradientTransformation:
+        """How the policy takes its steps."""
+        s = self.settings
+        return optimiser(s.optimiser, s.policy_learning_rate, s.max_gradient_norm)
+
+    @property
+    def value_optimiser(self) -> optax.GradientTransformation:
+        """How the value function takes its steps."""
+        s = self.settings
+        return optimiser(s.optimiser, s.value_learning_rate, s.max_gradient_norm)
+
+    def init(self, key: Array) -> Learner:
+        """A learner that has seen nothing."""
+        k_policy, k_value, k_order = jax.random.split(key, 3)
+        phi = self.value.init(k_value)
+        learner = super().init(k_policy)._replace(phi=phi, phi_optimiser=self.value_optimiser.init(phi))
+        return learner if self.settings.minibatch_size is None else learner._replace(key=jax.random.key_data(k_order))
+
+    def update(self, learner: Learner, episodes: Episodes) -> tuple[Learner, Array]:
+        """M passes over one batch; also how many steps the policy took."""
+        batch = batch_of_steps(episodes, self.settings.gamma)
+        advantages, targets = self.advantages(learner, batch, episodes)
+        sampled = self.log_prob(learner.theta, batch)[..., 0]
+        assert batch.observations is not None, "episodes come step by step"
+        assert batch.actions is not None, "episodes come step by step"
+        steps = Steps(batch.observations, batch.actions, sampled, advantages, targets, batch.state_visits)
+        spread = jnp.float32(1)
+        if self.settings.normalise_advantages:
+            mean = (steps.shares * advantages).sum()
+            spread = jnp.sqrt((steps.shares * (advantages - mean) ** 2).sum()) + 1e-8
+            steps = steps._replace(advantages=(advantages - mean) / spread)
+        order = Order.of(batch.returns)
+
+        def weigh(risk: Any, log_ratios: Array) -> tuple[Array, Any]:
+            return self.weigh(risk, batch.returns, order, (log_ratios * steps.happened).sum(axis=1), spread)
+
+        one_pass = self.pass_in_one if self.settings.minibatch_size is None else self.pass_in_minibatches
+
+        def once(_: Any, carry: tuple[Learner, Array]) -> tuple[Learner, Array]:
+            learner, updates = carry
+            learner, more = one_pass(learner, steps, weigh)
+            return learner, updates + more
+
+        updated: tuple[Learner, Array] = jax.lax.fori_loop(
+            0, self.settings.inner_updates, once, (learner, jnp.int32(0))
+        )
+        return updated
+
+    def advantages(self, learner: Learner, batch: Batch, episodes: Episodes) -> tuple[Array, Array]:
+        """A and g [n, L], from the values as they are when the batch is new."""
+        gamma, happened = self.settings.gamma, batch.state_visits
+        V = self.value(learner.phi, batch.observations) * happened
+        rewards = jnp.asarray(episodes.rewards, V.dtype)
+        if not self.settings.time_out_ends:
+            beyond = self.value(learner.phi, jnp.asarray(episodes.last_observations)) * ~jnp.asarray(
+                episodes.terminated
+            )
+            last = happened * (jnp.arange(happened.shape[1]) == batch.lengths[:, None] - 1)
+            rewards = rewards + gamma * last * beyond[:, None]
+        A = generalised_advantages(rewards, V, gamma, self.settings.gae_lambda)
+        return A, rewards_to_go(rewards, gamma)
+
+    def weigh(self, risk: Any, returns: Array, order: Order, log_ratios: Array, spread: Array) -> tuple[Array, Any]:
+        """What each log pi of a trajectory [n] weighs for the risk part, in a mean over steps and in units of `spread`.
+
+        lambda rho_i eta_i / ((n - 1) T) in a sum is n times lambda rho_i eta_i / (n - 1) in a mean over n T steps; the
+        1 / (n - 1) is in eta.
+        """
+        if self.measure is None:
+            return jnp.zeros_like(returns), risk
+        assert isinstance(self.settings, RiskPPOSettings)
+        rho = jnp.exp(jnp.minimum(log_ratios, jnp.log(self.settings.ratio_bound)))
+        eta, risk = self.measure.weights(Sample(returns, rho, jnp.ones_like(returns, bool), order), risk)
+        return self.risk_aversion * returns.size * rho * eta / spread, risk
+
+    def pass_in_one(self, learner: Learner, steps: Steps, weigh: Callable[..., Any]) -> tuple[Learner, Array]:
+        """One step of the policy from all steps, and one of the value function from each trajectory in turn."""
+
+        def of_trajectories(log_ratios: Array) -> tuple[Array, Any]:
+            weights, risk = weigh(learner.risk, log_ratios)
+            return weights[:, None], risk
+
+        learner = self.ascend(learner, steps, of_trajectories)
+        learner, _ = jax.lax.scan(lambda so_far, trajectory: (self.fit(so_far, trajectory), None), learner, steps)
+        return learner, jnp.int32(1)
+
+    def pass_in_minibatches(self, learner: Learner, steps: Steps, weigh: Callable[..., Any]) -> tuple[Learner, Array]:
+        """One step of policy and value function from each minibatch; ratios are those at the start of the pass."""
+        log_pi = self.policy.log_prob(learner.theta, steps.observations, steps.actions)[..., 0]
+        weights, risk = weigh(learner.risk, log_pi - steps.sampled)
+        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (steps, weights[:, None] * steps.happened))
+        k_order, k_next = jax.random.split(jax.random.wrap_key_data(learner.key))
+        learner = learner._replace(risk=risk, key=jax.random.key_data(k_next))
+        size = self.settings.minibatch_size
+        assert size is not None
+        order = jnp.argsort(jnp.where(flat[0].happened > 0, jax.random.uniform(k_order, flat[0].happened.shape), 2.0))
+        order = jnp.concatenate([order, jnp.zeros(size, order.dtype)])
+        total = steps.happened.sum().astype(jnp.int32)
+        parts = -(-total // size)
+        least, longer = total // parts, total % parts
+
+        def once(k: Array, learner: Learner) -> Learner:
+            rows = jax.lax.dynamic_slice(order, (k * least + jnp.minimum(k, longer),), (size,))
+            part, of_risk = jax.tree.map(lambda x: x[rows], flat)
+            part = part._replace(happened=(jnp.arange(size) < least + (k < longer)).astype(part.happened.dtype))
+            return self.fit(self.ascend(learner, part, lambda _: (of_risk, learner.risk)), part)
+
+        return jax.lax.fori_loop(0, parts, once, learner), parts
+
+    def ascend(self, learner: Learner, steps: Steps, weigh: Weigh) -> Learner:
+        """One step of the policy along mean_grad + lambda gini_grad, and the entropy's gradient."""
+
+        def both(theta: Any) -> tuple[Array, Array]:
+            return self.policy.log_prob_and_entropy(theta, steps.observations, steps.actions)
+
+        (log_pi, _), pull = jax.vjp(both, learner.theta)
+        log_ratio = log_pi[..., 0] - steps.sampled
+        A, ratio = steps.advantages, jnp.exp(jnp.clip(log_ratio, -20, 20))
+        # The gradient of min(ratio A, clip(ratio) A): none once the ratio has gone as far as it pays.
+        paying = jnp.where(A > 0, ratio < 1 + self.settings.clip_range, ratio > 1 - self.settings.clip_range)
+        of_risk, risk = weigh(log_ratio)
+        of_log_pi = steps.shares * (paying * ratio * A + of_risk)
+        (gradient,) = pull((of_log_pi[..., None], self.settings.entropy_coefficient * steps.shares))
+        theta, optimiser = self.ascended(learner, gradient)
+        return learner._replace(theta=theta, theta_optimiser=optimiser, risk=risk)
+
+    def fit(self, learner: Learner, steps: Steps) -> Learner:
+        """One step of the value function towards the targets, by the mean squared error."""
+
+        def loss(phi: Any) -> Array:
+            error = self.value(phi, steps.observations) - steps.targets
+            return self.settings.value_coefficient * (steps.shares * error**2).sum()
+
+        moves, optimiser = self.value_optimiser.update(jax.grad(loss)(learner.phi), learner.phi_optimiser, learner.phi)
+        return learner._replace(phi=optax.apply_updates(learner.phi, moves), phi_optimiser=optimiser)
