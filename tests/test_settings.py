@@ -52,8 +52,10 @@ def test_texts_from_the_command_line():
 
 
 def test_every_setting_has_a_sentence():
-    for kind in AGENTS.values():
-        for field in dataclasses.fields(kind.Settings):
+    every = {kind.Settings for kind in AGENTS.values()}
+    every |= {settings for kind in AGENTS.values() for settings in kind.settings_by_mean.values()}
+    for settings in every:
+        for field in dataclasses.fields(settings):
             assert field.metadata["sentence"].endswith(".")
 
 
@@ -62,7 +64,7 @@ def test_every_setting_has_a_sentence():
 def test_every_experiment_file_loads_and_writes_down_every_setting(name, quick):
     experiment = load(name, quick=quick)
     for method in experiment.methods:
-        fields = {field.name for field in dataclasses.fields(AGENTS[method.agent].Settings)}
+        fields = {field.name for field in dataclasses.fields(AGENTS[method.agent].settings_class(method.settings))}
         assert method.settings.keys() == fields, f"{method.name}: no default may be hidden in code"
 
 
@@ -73,7 +75,7 @@ def test_a_sweep_may_move_other_settings_along():
             assert method.settings["policy_learning_rate"] / method.settings["risk_aversion"] == pytest.approx(1e-4)
             dual = -84.8 + 1 / (2 * method.settings["risk_aversion"])
             assert method.settings["initial_dual"] == pytest.approx(dual, abs=0.1)
-        AGENTS[method.agent].Settings.of(method.settings)
+        AGENTS[method.agent].settings_of(method.settings)
 
 
 def test_the_printed_maze_settings():

@@ -34,11 +34,11 @@ class PPOSettings(PolicyGradientSettings):
     gamma: float = setting(0.99, "Discount factor of the return.", above=0, most=1)
     episodes_per_update: int | None = setting(10, "n: whole episodes collected before each round of updates.", least=1)
     inner_updates: int = setting(5, "M: how often a round goes through its batch of episodes.", least=1)
-    minibatch_size: int | None = setting(
-        None,
-        "Steps for each update of policy and values, drawn from the batch without replacement; if not given, the whole "
+    minibatch_size: int = setting(
+        0,
+        "Steps for each update of policy and values, drawn from the batch without replacement; with 0, the whole "
         "batch for the policy and each trajectory in turn for the values, as in Algorithm 2.",
-        least=1,
+        least=0,
     )
     policy_learning_rate: float | None = setting(3e-4, "Step size of the policy.", above=0)
     value_learning_rate: float | None = setting(
@@ -72,6 +72,12 @@ class PPOSettings(PolicyGradientSettings):
 class RiskPPOSettings(PPOSettings):
     """Settings of PPO with a risk part."""
 
+    risk_ratios: str = setting(
+        "trajectory",
+        "How the risk part is kept right while a batch is reused: by the ratio of the whole 'trajectory', as in "
+        "Algorithm 2, or 'step' by step, as PPO does it for the mean.",
+        choices=("trajectory", "step"),
+    )
     ratio_bound: float = setting(
         1.0, "zeta: likelihood ratios of whole trajectories count as this where they are larger.", above=0
     )
@@ -129,12 +135,17 @@ class PPOClip(PolicyGradient):
         s = self.settings
         return optimiser(s.optimiser, s.value_learning_rate, s.max_gradient_norm)
 
+    @property
+    def by_step(self) -> bool:
+        """Whether the risk part is inside PPO's clipped objective (deviation 47) or beside it."""
+        return getattr(self.settings, "risk_ratios", "") == "step"
+
     def init(self, key: Array) -> Learner:
         """A learner that has seen nothing."""
         k_policy, k_value, k_order = jax.random.split(key, 3)
         phi = self.value.init(k_value)
         learner = super().init(k_policy)._replace(phi=phi, phi_optimiser=self.value_optimiser.init(phi))
-        return learner if self.settings.minibatch_size is None else learner._replace(key=jax.random.key_data(k_order))
+        return learner._replace(key=jax.random.key_data(k_order)) if self.settings.minibatch_size else learner
 
     def update(self, learner: Learner, episodes: Episodes) -> tuple[Learner, Array]:
         """M passes over one batch; also how many steps the policy took."""
@@ -154,7 +165,7 @@ class PPOClip(PolicyGradient):
         def weigh(risk: Any, log_ratios: Array) -> tuple[Array, Any]:
             return self.weigh(risk, batch.returns, order, (log_ratios * steps.happened).sum(axis=1), spread)
 
-        one_pass = self.pass_in_one if self.settings.minibatch_size is None else self.pass_in_minibatches
+        one_pass = self.pass_in_minibatches if self.settings.minibatch_size else self.pass_in_one
 
         def once(_: Any, carry: tuple[Learner, Array]) -> tuple[Learner, Array]:
             learner, updates = carry
@@ -190,6 +201,7 @@ class PPOClip(PolicyGradient):
             return jnp.zeros_like(returns), risk
         assert isinstance(self.settings, RiskPPOSettings)
         rho = jnp.exp(jnp.minimum(log_ratios, jnp.log(self.settings.ratio_bound)))
+        rho = jnp.ones_like(rho) if self.by_step else rho
         eta, risk = self.measure.weights(Sample(returns, rho, jnp.ones_like(returns, bool), order), risk)
         return self.risk_aversion * returns.size * rho * eta / spread, risk
 
@@ -212,7 +224,6 @@ class PPOClip(PolicyGradient):
         k_order, k_next = jax.random.split(jax.random.wrap_key_data(learner.key))
         learner = learner._replace(risk=risk, key=jax.random.key_data(k_next))
         size = self.settings.minibatch_size
-        assert size is not None
         order = jnp.argsort(jnp.where(flat[0].happened > 0, jax.random.uniform(k_order, flat[0].happened.shape), 2.0))
         order = jnp.concatenate([order, jnp.zeros(size, order.dtype)])
         total = steps.happened.sum().astype(jnp.int32)
@@ -235,11 +246,12 @@ class PPOClip(PolicyGradient):
 
         (log_pi, _), pull = jax.vjp(both, learner.theta)
         log_ratio = log_pi[..., 0] - steps.sampled
-        A, ratio = steps.advantages, jnp.exp(jnp.clip(log_ratio, -20, 20))
+        of_risk, risk = weigh(log_ratio)
+        inside, beside = (of_risk, 0.0) if self.by_step else (0.0, of_risk)
+        A, ratio = steps.advantages + inside, jnp.exp(jnp.clip(log_ratio, -20, 20))
         # The gradient of min(ratio A, clip(ratio) A): none once the ratio has gone as far as it pays.
         paying = jnp.where(A > 0, ratio < 1 + self.settings.clip_range, ratio > 1 - self.settings.clip_range)
-        of_risk, risk = weigh(log_ratio)
-        of_log_pi = steps.shares * (paying * ratio * A + of_risk)
+        of_log_pi = steps.shares * (paying * ratio * A + beside)
         (gradient,) = pull((of_log_pi[..., None], self.settings.entropy_coefficient * steps.shares))
         theta, optimiser = self.ascended(learner, gradient)
         return learner._replace(theta=theta, theta_optimiser=optimiser, risk=risk)
