@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from steadyrl import checkpoint
 from steadyrl.agents.algorithm import Algorithm, Learner
 from steadyrl.agents.episodic import Episodic, EpisodicSettings
-from steadyrl.agents.ppo_clip import PPOClip, PPOSettings
+from steadyrl.agents.ppo_clip import PPOClip
+from steadyrl.agents.ppo_settings import PPOSettings
 from steadyrl.agents.settings import AgentSettings, PolicyGradientSettings
 from steadyrl.agents.vpg import VPG, VPGSettings
 from steadyrl.behaviour import Behaviour

@@ -14,7 +14,6 @@ from jax import Array
 
 from steadyrl.agents.algorithm import Learner
 from steadyrl.agents.policy_gradient import PolicyGradient
-from steadyrl.agents.ppo_clip import RiskPPOSettings
 from steadyrl.agents.settings import PolicyGradientSettings
 from steadyrl.batch import Batch
 from steadyrl.risk import Sample
@@ -31,15 +30,6 @@ class EpisodicSettings(PolicyGradientSettings):
     )
 
     learning_rates: ClassVar[dict[str, float]] = {"table": 1e-5, "mlp": 7e-5}
-
-
-@dataclass(frozen=True)
-class EpisodicPPOSettings(RiskPPOSettings):
-    """Settings of the same methods with PPO for the mean."""
-
-    episodes_per_update: int | None = setting(1, "Whole episodes collected before each update.", least=1)
-    inner_updates: int = setting(1, "M: how often a round goes through its episodes.", least=1)
-    policy_learning_rate: float | None = setting(7e-5, "Step size of the policy.", above=0)
 
 
 @dataclass(frozen=True)

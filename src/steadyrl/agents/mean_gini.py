@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.ppo_clip import RiskPPOSettings
+from steadyrl.agents.ppo_settings import RiskPPOSettings
 from steadyrl.agents.settings import mean_setting
 from steadyrl.agents.vpg import VPGSettings
 from steadyrl.risk import MEASURES, RiskMeasure

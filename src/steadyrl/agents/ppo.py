@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.ppo_clip import PPOSettings
+from steadyrl.agents.ppo_settings import PPOSettings
 from steadyrl.risk import RiskMeasure
 
 

@@ -6,10 +6,9 @@ beside the paper's Algorithm 2.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,69 +17,13 @@ from jax import Array
 
 from steadyrl.agents.algorithm import Learner, Material
 from steadyrl.agents.policy_gradient import PolicyGradient, optimiser
-from steadyrl.agents.settings import PolicyGradientSettings
+from steadyrl.agents.ppo_settings import PPOSettings, RiskPPOSettings
 from steadyrl.batch import Batch, batch_of_steps
 from steadyrl.episodes import Episodes
+from steadyrl.minibatches import Minibatches
 from steadyrl.networks import Value
 from steadyrl.returns import generalised_advantages, rewards_to_go
 from steadyrl.risk import Order, Sample
-from steadyrl.settings import setting
-
-
-@dataclass(frozen=True)
-class PPOSettings(PolicyGradientSettings):
-    """Settings of PPO. Defaults are the paper's for HalfCheetah and Swimmer."""
-
-    gamma: float = setting(0.99, "Discount factor of the return.", above=0, most=1)
-    episodes_per_update: int | None = setting(10, "n: whole episodes collected before each round of updates.", least=1)
-    inner_updates: int = setting(5, "M: how often a round goes through its batch of episodes.", least=1)
-    minibatch_size: int = setting(
-        0,
-        "Steps for each update of policy and values, drawn from the batch without replacement; with 0, the whole "
-        "batch for the policy and each trajectory in turn for the values, as in Algorithm 2.",
-        least=0,
-    )
-    policy_learning_rate: float | None = setting(3e-4, "Step size of the policy.", above=0)
-    value_learning_rate: float | None = setting(
-        None, "Step size of the value function; the policy's if not given.", above=0
-    )
-    gae_lambda: float = setting(0.95, "How far advantages look ahead before they trust the values.", least=0, most=1)
-    clip_range: float = setting(0.2, "epsilon: how far the ratio of a step may pay off, from 1 - to 1 + this.", above=0)
-    entropy_coefficient: float = setting(0.01, "How much a unit of the policy's entropy is worth.", least=0)
-    value_coefficient: float = setting(0.5, "What the squared error of the values is multiplied by.", above=0)
-    max_gradient_norm: float = setting(
-        0.5, "Longer gradients are shortened to this, the policy's and the value function's each on its own.", above=0
-    )
-    normalise_advantages: bool = setting(
-        True, "Whether advantages, and the weights of risk with them, are divided by the advantages' spread."
-    )
-    time_out_ends: bool = setting(
-        False, "Whether nothing is expected beyond a time limit; if not, the value of what is seen there is."
-    )
-    hidden: tuple[int, ...] = setting((256, 256), "Sizes of the hidden layers of networks.", least=1)
-
-    learning_rates: ClassVar[dict[str, float]] = {"table": 3e-4, "mlp": 3e-4}
-
-    def completed(self, tabular: bool) -> Self:
-        """See `AgentSettings`."""
-        settings = super().completed(tabular)
-        rate = self.value_learning_rate or settings.policy_learning_rate
-        return dataclasses.replace(settings, value_learning_rate=rate)
-
-
-@dataclass(frozen=True)
-class RiskPPOSettings(PPOSettings):
-    """Settings of PPO with a risk part."""
-
-    risk_ratios: str = setting(
-        "trajectory",
-        "How the risk part is kept right while a batch is reused: by the ratio of the whole 'trajectory', as in "
-        "Algorithm 2, or 'step' by step, as PPO does it for the mean.",
-        choices=("trajectory", "step"),
-    )
-    ratio_bound: float = setting(
-        1.0, "zeta: likelihood ratios of whole trajectories count as this where they are larger.", above=0
-    )
 
 
 class Steps(NamedTuple):
@@ -183,11 +126,9 @@ class PPOClip(PolicyGradient):
         V = self.value(learner.phi, batch.observations) * happened
         rewards = jnp.asarray(episodes.rewards, V.dtype)
         if not self.settings.time_out_ends:
-            beyond = self.value(learner.phi, jnp.asarray(episodes.last_observations)) * ~jnp.asarray(
-                episodes.terminated
-            )
-            last = happened * (jnp.arange(happened.shape[1]) == batch.lengths[:, None] - 1)
-            rewards = rewards + gamma * last * beyond[:, None]
+            beyond = self.value(learner.phi, jnp.asarray(episodes.last_observations))
+            last = jnp.arange(happened.shape[1]) == batch.lengths[:, None] - 1
+            rewards = rewards + gamma * (last * (beyond * ~jnp.asarray(episodes.terminated))[:, None])
         A = generalised_advantages(rewards, V, gamma, self.settings.gae_lambda)
         return A, rewards_to_go(rewards, gamma)
 
@@ -224,19 +165,15 @@ class PPOClip(PolicyGradient):
         k_order, k_next = jax.random.split(jax.random.wrap_key_data(learner.key))
         learner = learner._replace(risk=risk, key=jax.random.key_data(k_next))
         size = self.settings.minibatch_size
-        order = jnp.argsort(jnp.where(flat[0].happened > 0, jax.random.uniform(k_order, flat[0].happened.shape), 2.0))
-        order = jnp.concatenate([order, jnp.zeros(size, order.dtype)])
-        total = steps.happened.sum().astype(jnp.int32)
-        parts = -(-total // size)
-        least, longer = total // parts, total % parts
+        drawn = Minibatches.of(k_order, flat[0].happened, size)
 
         def once(k: Array, learner: Learner) -> Learner:
-            rows = jax.lax.dynamic_slice(order, (k * least + jnp.minimum(k, longer),), (size,))
+            rows, within = drawn.part(k, size)
             part, of_risk = jax.tree.map(lambda x: x[rows], flat)
-            part = part._replace(happened=(jnp.arange(size) < least + (k < longer)).astype(part.happened.dtype))
+            part = part._replace(happened=within.astype(part.happened.dtype))
             return self.fit(self.ascend(learner, part, lambda _: (of_risk, learner.risk)), part)
 
-        return jax.lax.fori_loop(0, parts, once, learner), parts
+        return jax.lax.fori_loop(0, drawn.parts, once, learner), drawn.parts
 
     def ascend(self, learner: Learner, steps: Steps, weigh: Weigh) -> Learner:
         """One step of the policy along mean_grad + lambda gini_grad, and the entropy's gradient."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from steadyrl import risk
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.episodic import EpisodicPPOSettings, EpisodicSettings
+from steadyrl.agents.episodic import EpisodicSettings
+from steadyrl.agents.ppo_settings import EpisodicPPOSettings
 from steadyrl.agents.settings import mean_setting
 from steadyrl.risk import RiskMeasure
 from steadyrl.settings import Settings, setting
