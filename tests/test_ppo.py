@@ -137,7 +137,7 @@ def test_the_update_is_algorithm_2(estimator, settings):
 )
 def test_the_risk_part_is_the_measures_own(kind, settings):
     """lambda rho_i weight_i / T in a sum over steps, so n times as much in their mean; rho is clipped at zeta."""
-    agent = kind(MAZE, mean="ppo", risk_aversion=0.7, ratio_bound=1.5, **settings)
+    agent = kind(MAZE, mean="ppo", risk_aversion=0.7, ratio_bound=1.5, risk_ratios="trajectory", **settings)
     R, log_ratios = jnp.float32([3, -50, 20, 7]), jnp.float32([0, 9, -1, 0.2])
     rho = jnp.float32([1, 1.5, np.exp(-1), np.exp(0.2)])
     weights, state = agent.risk_measure().weights(Sample(R, rho, jnp.ones(4, bool)), agent.learner.risk)
@@ -169,7 +169,12 @@ def test_advantages_of_hand_worked_numbers():
 
 def test_a_pass_in_minibatches_uses_every_step_once():
     """With steps too small to matter to each other, parts of equal size add up to as many whole batches."""
-    common = {"inner_updates": 1, "max_gradient_norm": NO_LIMIT, "normalise_advantages": True, "ratio_bound": 2.0}
+    common = {
+        "inner_updates": 1,
+        "max_gradient_norm": NO_LIMIT,
+        "normalise_advantages": True,
+        "risk_ratios": "trajectory",
+    }
     rates = {"policy_learning_rate": 1e-2, "value_learning_rate": 1e-4}
     whole, learner, episodes = on_its_way(MeanGini, **common, **rates)
     total = int(episodes.mask.sum())
@@ -237,7 +242,7 @@ class Wager(gym.Env):
     [
         (PPO, {}, 1),
         (MeanGini, {"mean": "ppo", "risk_aversion": 2.0}, 0),
-        (MeanGini, {"mean": "ppo", "risk_aversion": 2.0, "minibatch_size": 16}, 0),
+        (MeanGini, {"mean": "ppo", "risk_aversion": 2.0, "risk_ratios": "trajectory", "minibatch_size": 16}, 0),
     ],
     ids=["neutral", "averse", "averse in minibatches"],
 )

@@ -43,25 +43,25 @@ class Column(NamedTuple):
 
 
 def columns_of(experiment: Experiment, cells: Iterable[Cell]) -> list[Column]:
-    """Returns and their spread, the environment's own rates, and what is exact, as far as every cell knows it."""
+    """Returns and their spread, the environment's own facts, and what is exact, as far as every cell knows it."""
     cells = list(cells)
     recorded = cells[0].recorded
-    rates = [name for name in recorded.training if name.endswith("_rate")]
+    facts = [name for name in recorded.training if name.endswith("_rate") or name == "distance"]
     so_far_rows = [row for rows in experiment.figures.values() for row in rows if row.so_far]
     columns = [
         Column("evaluation return", "return", "evaluations", _last_tenth),
         Column("greedy", "greedy_return", "evaluations", _last_tenth),
         Column("return", "return", "training", _last_tenth),
         Column("GD", "gini_deviation", "training", _last_tenth),
-        *(Column(_heading(name), name, "training", _last_tenth) for name in rates),
+        *(Column(_heading(name), name, "training", _last_tenth) for name in facts),
         *(Column(f"{_heading(row.metric)} so far", row.metric, "training", _so_far_at_end) for row in so_far_rows),
         *(Column(title, name, "evaluations", _at_end) for name, title in EXACT.items()),
     ]
     return [c for c in columns if all(c.metric in getattr(cell.recorded, c.of) for cell in cells)]
 
 
-def _heading(rate: str) -> str:
-    return rate.removesuffix("_rate").replace("_", " ")
+def _heading(fact: str) -> str:
+    return fact.removesuffix("_rate").replace("_", " ")
 
 
 def _last_tenth(curves: Curves, metric: str) -> NDArray[np.float64]:

@@ -56,9 +56,9 @@ class RiskPPOSettings(PPOSettings):
     """Settings of PPO with a risk part."""
 
     risk_ratios: str = setting(
-        "trajectory",
-        "How the risk part is kept right while a batch is reused: by the ratio of the whole 'trajectory', as in "
-        "Algorithm 2, or 'step' by step, as PPO does it for the mean.",
+        "step",
+        "How the risk part is kept right while a batch is reused: 'step' by step, as PPO does it for the mean, or by "
+        "the ratio of the whole 'trajectory', as in Algorithm 2.",
         choices=("trajectory", "step"),
     )
     ratio_bound: float = setting(
