@@ -100,3 +100,18 @@ def test_spaces_choose_the_network():
     policy, _ = networks_for(box, gym.spaces.Box(-2, 3, (2, 1)), "mlp", (), -1.0)
     assert isinstance(policy, NormalNetwork)
     assert (policy.mlp.sizes, policy.low, policy.high, policy.shape) == ((4, 2), (-2, -2), (3, 3), (2, 1))
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [normal([-1, -3], [1, 5], log_std=-0.7), CategoricalNetwork(MLP((3, 8, 4)))],
+    ids=["normal", "categorical"],
+)
+def test_the_entropy_is_the_mean_of_minus_log_pi(policy):
+    parameters = policy.init(KEY)
+    x = np.repeat(np.float32([[0.3, -1, 2]]), 40_000, axis=0)
+    drawn = policy.act(in_numpy(parameters), x, policy.noise(np.random.default_rng(0), len(x)))
+    log_pi, entropy = policy.log_prob_and_entropy(parameters, jnp.asarray(x), jnp.asarray(drawn)[:, None])
+    assert entropy.shape == (40_000,)
+    np.testing.assert_allclose(entropy[0], -np.mean(log_pi), atol=0.02)
+    np.testing.assert_array_equal(log_pi, policy.log_prob(parameters, jnp.asarray(x), jnp.asarray(drawn)[:, None]))

@@ -49,7 +49,7 @@ class Settings:
         known = [field.name for field in dataclasses.fields(cls)]
         for name in values:
             if name not in known:
-                raise ValueError(unknown("setting", name, known, cls._other_names()))
+                raise ValueError(unknown("setting", name, known, cls.other_names()))
         return cls(**values)
 
     @classmethod
@@ -59,7 +59,7 @@ class Settings:
         return cls.of({k: _parsed(k, text, hints[k]) if k in hints else text for k, text in pairs.items()})
 
     @classmethod
-    def _other_names(cls) -> dict[str, str]:
+    def other_names(cls) -> dict[str, str]:
         """What others call a setting -> its name; a sentence that begins `lambda:` gives the paper's symbol."""
         fields = {field.name: field.metadata["sentence"] for field in dataclasses.fields(cls)}
         symbols = {sentence.split(":")[0]: name for name, sentence in fields.items() if ":" in sentence}

@@ -24,6 +24,7 @@ from steadyrl.behaviour import Behaviour
 from steadyrl.collector import collect
 from steadyrl.envs.source import AnyEnv, Source
 from steadyrl.episodes import Actor, Episodes
+from steadyrl.naming import unknown
 from steadyrl.networks import Policy, SoftmaxTable, Value, networks_for
 from steadyrl.observing import Seen
 from steadyrl.risk import RiskMeasure
@@ -70,12 +71,15 @@ class Agent(ABC):
     @classmethod
     def settings_class(cls, given: Mapping[str, Any]) -> type[AgentSettings]:
         """Which settings those that are `given` belong to; an error for one that belongs to the other mean part."""
-        kind = cls.settings_by_mean.get(given.get("mean", ""), cls.Settings)
+        kind = cls.settings_by_mean.get(str(given.get("mean")), cls.Settings)
         for mean, other in cls.settings_by_mean.items():
             for name in given.keys() & (_names(other) - _names(kind)):
                 raise ValueError(
                     f"{name}: it is a setting of {cls.name} with mean={mean!r}. Set that too, or leave it out."
                 )
+        every = set().union(*map(_names, (cls.Settings, *cls.settings_by_mean.values())))
+        for name in given.keys() - every:
+            raise ValueError(unknown("setting", name, every, kind.other_names()))
         return kind
 
     @classmethod
@@ -125,7 +129,7 @@ class Agent(ABC):
         return networks_for(self.observation_space, self.action_space, "table", (), 0.0)
 
     def _measure(self) -> RiskMeasure | None:
-        # Without aversion to risk there is no risk part: the program is REINFORCE's, bit for bit (deviation 12).
+        # Without aversion to risk there is no risk part: it is REINFORCE or PPO, bit for bit (deviation 12).
         measure = self.risk_measure() if getattr(self.settings, "risk_aversion", 0.0) else None
         if measure and self.settings.n < measure.least_episodes:
             raise ValueError(

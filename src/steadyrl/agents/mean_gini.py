@@ -50,7 +50,7 @@ class MeanGini(Agent):
     - sort by return, eta_i: `risk.gini_weights`, or `gini_weights_unbiased` for the default estimator;
     - mean_grad, gini_grad and their sum, update of theta: `VPG.ascend`; of the value function: `VPG.sweep`.
 
-    Algorithm 2 (`mean="ppo"`):
+    Algorithm 2 (`mean="ppo"`; to the letter with `risk_ratios="trajectory"` and `estimator="paper"`, deviation 47):
 
     - advantages from the current values: `PPOClip.advantages`; for m = 1 to M: `PPOClip.pass_in_one`;
     - rho clipped at zeta, eta_i: `PPOClip.weigh`; mean_grad and gini_grad: `PPOClip.ascend`; values: `PPOClip.fit`.

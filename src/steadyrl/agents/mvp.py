@@ -37,6 +37,7 @@ class MVPSettings(DualSettings, EpisodicSettings):
 class MVPPPOSettings(DualSettings, EpisodicPPOSettings):
     """Settings of MVP with PPO."""
 
+    risk_aversion: float = setting(0.2, "lambda: how much a unit of variance counts against the mean.", above=0)
     mean: str = mean_setting("ppo")
 
 

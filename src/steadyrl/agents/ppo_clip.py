@@ -47,7 +47,7 @@ class Steps(NamedTuple):
 
 
 Weigh = Callable[[Array], tuple[Array, Any]]
-"""From the log ratio of each step to what its log pi weighs for the risk part, and the measure's new state."""
+"""From the log ratios of steps to what each log pi weighs for the risk part, and the measure's new state."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,12 @@ class PPOClip(PolicyGradient):
             mean = (steps.shares * advantages).sum()
             spread = jnp.sqrt((steps.shares * (advantages - mean) ** 2).sum()) + 1e-8
             steps = steps._replace(advantages=(advantages - mean) / spread)
-        order = Order.of(batch.returns)
+        order, before = Order.of(batch.returns), learner.risk
 
-        def weigh(risk: Any, log_ratios: Array) -> tuple[Array, Any]:
-            return self.weigh(risk, batch.returns, order, (log_ratios * steps.happened).sum(axis=1), spread)
+        def weigh(log_ratios: Array) -> tuple[Array, Any]:
+            # From the running estimates as they were: a batch that is used M times is still one sample of returns.
+            of_trajectories = (log_ratios * steps.happened).sum(axis=1)
+            return self.weigh(before, batch.returns, order, of_trajectories, spread)
 
         one_pass = self.pass_in_minibatches if self.settings.minibatch_size else self.pass_in_one
 
@@ -146,25 +148,25 @@ class PPOClip(PolicyGradient):
         eta, risk = self.measure.weights(Sample(returns, rho, jnp.ones_like(returns, bool), order), risk)
         return self.risk_aversion * returns.size * rho * eta / spread, risk
 
-    def pass_in_one(self, learner: Learner, steps: Steps, weigh: Callable[..., Any]) -> tuple[Learner, Array]:
+    def pass_in_one(self, learner: Learner, steps: Steps, weigh: Weigh) -> tuple[Learner, Array]:
         """One step of the policy from all steps, and one of the value function from each trajectory in turn."""
 
         def of_trajectories(log_ratios: Array) -> tuple[Array, Any]:
-            weights, risk = weigh(learner.risk, log_ratios)
+            weights, risk = weigh(log_ratios)
             return weights[:, None], risk
 
         learner = self.ascend(learner, steps, of_trajectories)
         learner, _ = jax.lax.scan(lambda so_far, trajectory: (self.fit(so_far, trajectory), None), learner, steps)
         return learner, jnp.int32(1)
 
-    def pass_in_minibatches(self, learner: Learner, steps: Steps, weigh: Callable[..., Any]) -> tuple[Learner, Array]:
+    def pass_in_minibatches(self, learner: Learner, steps: Steps, weigh: Weigh) -> tuple[Learner, Array]:
         """One step of policy and value function from each minibatch; ratios are those at the start of the pass."""
         log_pi = self.policy.log_prob(learner.theta, steps.observations, steps.actions)[..., 0]
-        weights, risk = weigh(learner.risk, log_pi - steps.sampled)
+        weights, risk = weigh(log_pi - steps.sampled)
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (steps, weights[:, None] * steps.happened))
         k_order, k_next = jax.random.split(jax.random.wrap_key_data(learner.key))
         learner = learner._replace(risk=risk, key=jax.random.key_data(k_next))
-        size = self.settings.minibatch_size
+        size = min(self.settings.minibatch_size, steps.happened.size)
         drawn = Minibatches.of(k_order, flat[0].happened, size)
 
         def once(k: Array, learner: Learner) -> Learner:
@@ -176,7 +178,7 @@ class PPOClip(PolicyGradient):
         return jax.lax.fori_loop(0, drawn.parts, once, learner), drawn.parts
 
     def ascend(self, learner: Learner, steps: Steps, weigh: Weigh) -> Learner:
-        """One step of the policy along mean_grad + lambda gini_grad, and the entropy's gradient."""
+        """One step of the policy along mean_grad - lambda gini_grad, and the entropy's gradient."""
 
         def both(theta: Any) -> tuple[Array, Array]:
             return self.policy.log_prob_and_entropy(theta, steps.observations, steps.actions)

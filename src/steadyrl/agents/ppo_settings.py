@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from steadyrl.agents.settings import PolicyGradientSettings
 from steadyrl.settings import setting
@@ -12,7 +12,7 @@ from steadyrl.settings import setting
 
 @dataclass(frozen=True)
 class PPOSettings(PolicyGradientSettings):
-    """Settings of PPO. Defaults are the paper's for HalfCheetah and Swimmer."""
+    """Settings of PPO. Defaults are the paper's for HalfCheetah and Swimmer, where it prints them."""
 
     gamma: float = setting(0.99, "Discount factor of the return.", above=0, most=1)
     episodes_per_update: int | None = setting(10, "n: whole episodes collected before each round of updates.", least=1)
@@ -23,7 +23,9 @@ class PPOSettings(PolicyGradientSettings):
         "batch for the policy and each trajectory in turn for the values, as in Algorithm 2.",
         least=0,
     )
-    policy_learning_rate: float | None = setting(3e-4, "Step size of the policy.", above=0)
+    policy_learning_rate: float | None = setting(
+        None, "Step size of the policy; if not given, 3e-4 for a network and 0.01 for a table.", above=0
+    )
     value_learning_rate: float | None = setting(
         None, "Step size of the value function; the policy's if not given.", above=0
     )
@@ -35,14 +37,16 @@ class PPOSettings(PolicyGradientSettings):
         0.5, "Longer gradients are shortened to this, the policy's and the value function's each on its own.", above=0
     )
     normalise_advantages: bool = setting(
-        True, "Whether advantages, and the weights of risk with them, are divided by the advantages' spread."
+        True,
+        "Whether advantages are counted from their mean, and they and the weights of risk in units of their spread.",
     )
     time_out_ends: bool = setting(
-        False, "Whether nothing is expected beyond a time limit; if not, the value of what is seen there is."
+        False, "Whether a time limit counts as an end; if not, the value of the last observation is expected beyond it."
     )
     hidden: tuple[int, ...] = setting((256, 256), "Sizes of the hidden layers of networks.", least=1)
 
-    learning_rates: ClassVar[dict[str, float]] = {"table": 3e-4, "mlp": 3e-4}
+    learning_rates: ClassVar[dict[str, float]] = {"table": 0.01, "mlp": 3e-4}
+    optimisers: ClassVar[dict[str, str]] = {"table": "adam", "mlp": "adam"}
 
     def completed(self, tabular: bool) -> Self:
         """See `AgentSettings`."""
@@ -51,18 +55,25 @@ class PPOSettings(PolicyGradientSettings):
         return dataclasses.replace(settings, value_learning_rate=rate)
 
 
+def risk_ratios_setting(default: str) -> Any:
+    """The setting `risk_ratios` (deviation 47)."""
+    return setting(
+        default,
+        "How the risk part is kept right while a batch is reused: 'step' by step, as PPO does it for the mean, or by "
+        "the ratio of the whole 'trajectory', as in Algorithm 2.",
+        choices=("step", "trajectory"),
+    )
+
+
 @dataclass(frozen=True)
 class RiskPPOSettings(PPOSettings):
     """Settings of PPO with a risk part."""
 
-    risk_ratios: str = setting(
-        "step",
-        "How the risk part is kept right while a batch is reused: 'step' by step, as PPO does it for the mean, or by "
-        "the ratio of the whole 'trajectory', as in Algorithm 2.",
-        choices=("trajectory", "step"),
-    )
+    risk_ratios: str = risk_ratios_setting("step")
     ratio_bound: float = setting(
-        1.0, "zeta: likelihood ratios of whole trajectories count as this where they are larger.", above=0
+        1.0,
+        "zeta: ratios of whole trajectories count as this where they are larger; only with risk_ratios='trajectory'.",
+        above=0,
     )
 
 
@@ -72,4 +83,13 @@ class EpisodicPPOSettings(RiskPPOSettings):
 
     episodes_per_update: int | None = setting(1, "Whole episodes collected before each update.", least=1)
     inner_updates: int = setting(1, "M: how often a round goes through its episodes.", least=1)
-    policy_learning_rate: float | None = setting(7e-5, "Step size of the policy.", above=0)
+    policy_learning_rate: float | None = setting(
+        None, "Step size of the policy; if not given, 7e-5 for a network and 0.002 for a table.", above=0
+    )
+    # Counted from the mean of their own episode, advantages could not say that the episode was a good one.
+    normalise_advantages: bool = setting(
+        False,
+        "Whether advantages are counted from their mean, and they and the weights of risk in units of their spread.",
+    )
+
+    learning_rates: ClassVar[dict[str, float]] = {"table": 0.002, "mlp": 7e-5}

@@ -57,7 +57,9 @@ class PolicyGradientSettings(AgentSettings):
     )
     hidden: tuple[int, ...] = setting((128, 128), "Sizes of the hidden layers of networks.", least=1)
     optimiser: str = setting(
-        "auto", "How steps are taken: 'sgd', 'adam', or 'auto': sgd for tables.", choices=("auto", "sgd", "adam")
+        "auto",
+        "How steps are taken: 'sgd', 'adam', or 'auto': adam, but sgd for tables without PPO.",
+        choices=("auto", "sgd", "adam"),
     )
     initial_log_std: float = setting(
         -0.5, "Log of the standard deviation that real-valued actions start with, in halves of their range."
@@ -67,6 +69,7 @@ class PolicyGradientSettings(AgentSettings):
     )
 
     learning_rates: ClassVar[dict[str, float]] = {"table": 1e-4, "mlp": 7e-4}
+    optimisers: ClassVar[dict[str, str]] = {"table": "sgd", "mlp": "adam"}
 
     def completed(self, tabular: bool) -> Self:
         """See `AgentSettings`."""
@@ -78,6 +81,6 @@ class PolicyGradientSettings(AgentSettings):
         return dataclasses.replace(
             super().completed(network == "table"),
             network=network,
-            optimiser=self.optimiser if self.optimiser != "auto" else "sgd" if network == "table" else "adam",
+            optimiser=self.optimiser if self.optimiser != "auto" else self.optimisers[network],
             policy_learning_rate=self.policy_learning_rate or self.learning_rates[network],
         )

@@ -37,6 +37,7 @@ class TamarSettings(PenaltySettings, EpisodicSettings):
 class TamarPPOSettings(PenaltySettings, EpisodicPPOSettings):
     """Settings of Tamar with PPO."""
 
+    risk_aversion: float = setting(0.2, "lambda: how much the penalty counts against the mean.", least=0)
     mean: str = mean_setting("ppo")
 
 
