@@ -11,17 +11,13 @@ environments too; it is installed in a virtual environment of its own, `.venv-pe
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import time
-import venv
-from pathlib import Path
 
 import numpy as np
+import peers
 
 EPISODES = 30
-PEERS = Path(__file__).parents[1] / ".venv-peers"
-PACKAGES = ("stable-baselines3", "torch==2.13.0", "gymnasium[box2d,mujoco]")
 CASES = {
     # Name: environment, engine, episodes to learn from before the measurement, and Gymnasium's own for peers.
     "LunarLander": ("steadyrl/LunarLander-v0", "envpool", 0, "LunarLander-v3"),
@@ -104,21 +100,11 @@ def measure(name, engine, before, rounds):
     return np.median(rows, axis=0)
 
 
-def install_peers():
-    """Make the virtual environment of other libraries, if it is not there."""
-    if not (PEERS / ".ready").exists():
-        print(f"Installing {', '.join(PACKAGES)} into {PEERS.name} ...", flush=True)
-        venv.create(PEERS, with_pip=True, clear=True)
-        subprocess.run([PEERS / "bin/python", "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
-        (PEERS / ".ready").touch()
-
-
 def peer_rate(name, rounds):
     """Steps per second of Stable-Baselines3's PPO while it collects, or None if it is not installed."""
-    if not (PEERS / ".ready").exists():
+    if not peers.installed():
         return None
-    command = [PEERS / "bin/python", "-W", "ignore", "-c", PEER, name, str(rounds)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
+    return float(peers.run("-c", PEER, name, rounds).split()[-1])
 
 
 def main() -> None:
@@ -129,7 +115,7 @@ def main() -> None:
     parser.add_argument("--only", choices=CASES, help="one of the cases")
     options = parser.parse_args()
     if options.peers:
-        install_peers()
+        peers.install()
     print(
         f"Collecting {EPISODES} episodes with a 128x128 network, medians of {options.rounds} rounds, steps per second."
     )
@@ -147,7 +133,7 @@ def main() -> None:
         row += f"{training:>12,.0f}{replaying:>12,.0f}{ratio:>12.2f}{idle:>12.1%}{length:>12.0f}"
         peer = peer_rate(theirs, options.rounds)
         print(row + (f"{peer:>12,.0f}" if peer else f"{'-':>12}"), flush=True)
-    if not (PEERS / ".ready").exists():
+    if not peers.installed():
         print("Stable-Baselines3 is not installed here: run with --peers.")
 
 
