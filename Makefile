@@ -22,9 +22,10 @@ format: $(ALL)  ## Mend what the linter can mend.
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: $(ALL)  ## Measure speed; prints ratios.
+bench: $(ALL)  ## Measure speed, ours and that of others; prints ratios.
 	@$(BIN)/python benchmarks/maze.py
 	@$(BIN)/python benchmarks/collect.py
+	@$(BIN)/python benchmarks/ppo_speed.py
 
 clean:  ## Remove the virtual environment and what runs wrote.
 	rm -rf $(VENV) results runs
