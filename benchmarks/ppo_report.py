@@ -36,13 +36,21 @@ def curves(runs):
     titles = ("environment", "library", *(f"quarter {q + 1}" for q in range(QUARTERS)))
     rows = []
     for env, library, some in _groups(runs):
-        steps, episodes, returns = np.array([point for run in some for point in run["curve"]]).T
-        budget = some[0]["asked"]["timesteps"]
-        quarter = np.minimum((steps - 1) * QUARTERS // budget, QUARTERS - 1)
-        chosen = [quarter == q for q in range(QUARTERS)]
-        means = [np.average(returns[c], weights=episodes[c]) if c.any() else None for c in chosen]
-        rows.append([env, NAMES[library], *("" if m is None else _number(m) for m in means)])
+        parts = [_by_quarter(run["curve"], run["asked"]["timesteps"]) for run in some]
+        episodes, totals = np.sum(parts, axis=0)
+        rows.append([env, NAMES[library], *map(_number, totals / episodes)])
     return _markdown(titles, rows)
+
+
+def _by_quarter(curve, budget):
+    """Episodes and their summed returns, [2, QUARTERS]; a record that lies in two quarters is shared by its steps."""
+    ends, episodes, returns = np.array(curve).T
+    starts = np.concatenate([[0], ends[:-1]])
+    edges = np.linspace(0, budget, QUARTERS + 1)
+    edges[-1] = max(budget, ends[-1])  # The last update may end beyond the budget.
+    overlap = np.minimum(ends[:, None], edges[1:]) - np.maximum(starts[:, None], edges[:-1])
+    weights = np.maximum(overlap, 0) / (ends - starts)[:, None] * episodes[:, None]
+    return weights.sum(axis=0), returns @ weights
 
 
 def page(runs, cases, shared):
