@@ -7,7 +7,8 @@ and value. Measured in turn, round by round, with compilation done before:
 
 - ours: MG-PPO in steadyrl/HalfCheetah-v0, engine "mujoco";
 - Stable-Baselines3's and SBX's PPO in Gymnasium's HalfCheetah-v5, in 10 environments with the same observations and
-  length, in whichever of DummyVecEnv and SubprocVecEnv was quicker for them just before;
+  length, in whichever of DummyVecEnv and SubprocVecEnv, and for the former with whichever number of PyTorch's threads,
+  was quickest for them just before;
 - the limit: MuJoCo alone with the states and actions of our round, and the matrix products alone, in the quickest of
   the libraries here.
 

@@ -52,17 +52,26 @@ def update(agent):
     return time.perf_counter() - start
 
 
-def quicker(library, shape):
-    """An agent in the kind of vector environment that is quicker for it, and each kind's seconds."""
+def quickest(library, shape, threads):
+    """An agent in the kind of vector environment, and PyTorch's threads, that suit it best; and all their seconds.
+
+    With more than one thread PyTorch can be slower: the products of acting are small.
+    """
+    import torch
+
     agents = {kind: agent_of(library, shape, kind) for kind in ("DummyVecEnv", "SubprocVecEnv")}
+    counts = sorted({1, threads}) if library == "sb3" else [threads]
     seconds = {}
     for kind, agent in agents.items():
-        for _ in range(2):  # The first compiles, and SBX's second does again: its learning rate is an array by then.
-            update(agent)
-        seconds[kind] = statistics.median(update(agent) for _ in range(TRIALS))
-    best, worst = sorted(seconds, key=seconds.get)
-    agents[worst].env.close()
-    return agents[best], seconds
+        for count in counts:
+            torch.set_num_threads(count)
+            for _ in range(2):  # The first compiles, and SBX's second again: its learning rate is an array by then.
+                update(agent)
+            seconds[kind, count] = statistics.median(update(agent) for _ in range(TRIALS))
+    best, count = min(seconds, key=seconds.get)
+    for kind in agents.keys() - {best}:
+        agents[kind].env.close()
+    return agents[best], count, {f"{kind}, {some} threads": s for (kind, some), s in seconds.items()}
 
 
 def main() -> None:
@@ -71,14 +80,15 @@ def main() -> None:
     from ppo_limit import Products
 
     shape, threads = json.loads(sys.argv[1]), int(sys.argv[2])
-    torch.set_num_threads(threads)
-    found = {library: quicker(library, shape) for library in ("sb3", "sbx")}
+    found = {library: quickest(library, shape, threads) for library in ("sb3", "sbx")}
     products = Products(shape, torch.from_numpy)
-    print(json.dumps({library: seconds for library, (_, seconds) in found.items()}), flush=True)
+    print(json.dumps({library: seconds for library, (_, _, seconds) in found.items()}), flush=True)
     for line in sys.stdin:
         asked = line.strip()
-        print(json.dumps(products.seconds() if asked == "torch" else update(found[asked][0])), flush=True)
-    for agent, _ in found.values():
+        agent, count, _ = found.get(asked, (None, threads, None))
+        torch.set_num_threads(count)
+        print(json.dumps(products.seconds() if agent is None else update(agent)), flush=True)
+    for agent, *_ in found.values():
         agent.env.close()
 
 

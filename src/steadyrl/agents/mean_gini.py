@@ -52,7 +52,7 @@ class MeanGini(Agent):
 
     Algorithm 2 (`mean="ppo"`; to the letter with `risk_ratios="trajectory"` and `estimator="paper"`, deviation 47):
 
-    - advantages from the current values: `PPOClip.advantages`; for m = 1 to M: `PPOClip.pass_in_one`;
+    - advantages from the current values: `PPOClip.advantages`; for m = 1 to M: `PPOClip.whole_passes`;
     - rho clipped at zeta, eta_i: `PPOClip.weigh`; mean_grad and gini_grad: `PPOClip.ascend`; values: `PPOClip.fit`.
     """
 
