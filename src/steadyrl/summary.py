@@ -88,7 +88,7 @@ def interval(values: NDArray[np.float64]) -> tuple[float, float]:
 
 def print_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell]) -> None:
     """The table, as wide as a terminal, and where the settings come from."""
-    title = f"{_title(experiment)} (± standard error)"
+    title = f"{_title(experiment)}{' (± standard error)' * (experiment.scale.seeds > 1)}"
     # What fits a terminal: the file has the rest.
     columns = [
         c for c in columns_of(experiment, cells.values()) if c.of == "training" and not c.heading.endswith("so far")
@@ -154,7 +154,7 @@ def _rounded(values: Any) -> list[float]:
 
 def _title(experiment: Experiment) -> str:
     scale = experiment.scale
-    return f"{experiment.title}, last tenth of {scale.episodes:,} episodes, {scale.seeds} seeds"
+    return f"{experiment.title}, last tenth of {scale.episodes:,} episodes, {scale.seeds} seed{'s' * (scale.seeds > 1)}"
 
 
 def _with_error(name: str, values: Any) -> str:

@@ -50,7 +50,9 @@ def draw_curves(
             panel.spines[["top", "right"]].set_visible(False)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
-    figure.supxlabel(f"mean of {experiment.scale.seeds} seeds, shaded: one standard error", fontsize="small")
+    seeds = experiment.scale.seeds
+    note = f"mean of {seeds} seeds, shaded: one standard error" if seeds > 1 else "one seed"
+    figure.supxlabel(note, fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 
