@@ -26,6 +26,7 @@ bench: $(ALL)  ## Measure speed, ours and that of others; prints ratios.
 	@$(BIN)/python benchmarks/maze.py
 	@$(BIN)/python benchmarks/collect.py
 	@$(BIN)/python benchmarks/ppo_speed.py
+	@$(BIN)/python benchmarks/off_policy_speed.py
 
 clean:  ## Remove the virtual environment and what runs wrote.
 	rm -rf $(VENV) results runs

@@ -10,20 +10,9 @@ Stable-Baselines3 lives in `.venv-peers` (see `peers.py`).
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import json
-import os
-import platform
-import subprocess
-import sys
-from pathlib import Path
-
-import peers
+from learning import Comparison
 from ppo_report import page, table
 
-RUN = Path(__file__).with_name("ppo_run.py")
-PAGE = peers.ROOT / "docs/results/ppo.md"
 SHARED = {
     "gamma": 0.99,
     "gae_lambda": 0.95,
@@ -53,7 +42,6 @@ CASES = {
     "Pendulum-v1": (200_000, 20, (4, 1000), {"gamma": 0.9, "policy_learning_rate": 1e-3}),
     "HalfCheetah-v5": (500_000, 2, (2, 1000), {"hidden": [256, 256], "normalise_observations": True}),
 }
-LIBRARIES = ("ours", "sb3")
 
 
 def asked(env, library, seed, threads):
@@ -64,73 +52,16 @@ def asked(env, library, seed, threads):
     return {**run, **batch, "settings": SHARED | differing}
 
 
-def finished(file):
-    """The runs in the file whose settings are still those above: (env, library, seed) -> what was asked and found."""
-    lines = file.read_text().splitlines() if file.exists() else []
-    runs = (json.loads(line) for line in lines)
-    return {_key(run): run for run in runs if run["env"] in CASES and run["asked"] == _asked_again(run)}
-
-
-def _asked_again(run):
-    return asked(*_key(run), run["asked"]["threads"])
-
-
-def _key(run):
-    return run["env"], run["library"], run["seed"]
-
-
-def commit():
-    """The commit that our library is at, with a + if files of it have changed since."""
-    git = ["git", "-C", peers.ROOT]
-    head, changes = (
-        subprocess.run([*git, *command], capture_output=True, text=True).stdout.strip()
-        for command in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--", "src"])
-    )
-    return head + "+" * bool(changes)
-
-
-def do(file, env, library, seed, threads):
-    """One run, and its line in the file."""
-    run = asked(env, library, seed, threads)
-    python = {} if library == "sb3" else {"python": sys.executable}
-    code = commit()
-    printed = peers.run(RUN, json.dumps(run), threads=threads, **python)
-    machine = {"cores": os.cpu_count(), "machine": platform.machine(), "code": code if library == "ours" else None}
-    today = datetime.date.today().isoformat()
-    found = {"env": env, "library": library, "seed": seed, "date": today, **machine, "asked": run}
-    with file.open("a") as lines:
-        lines.write(json.dumps(found | json.loads(printed)) + "\n")
-
-
-def main() -> None:
-    """Run what is missing, and print or write what there is."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=CASES, nargs="+", default=list(CASES), help="these environments")
-    parser.add_argument("--library", choices=LIBRARIES, help="one of the two")
-    parser.add_argument("--seeds", type=int, default=3, help="seeds 0, 1, ... of each")
-    parser.add_argument("--threads", type=int, default=1, help="threads for matrix products")
-    parser.add_argument("--out", type=Path, default=peers.ROOT / "results/ppo_learning", help="where results are kept")
-    parser.add_argument("--again", action="store_true", help="run also what is there; the newest counts")
-    parser.add_argument("--report", action="store_true", help="run nothing; write the page from what is there")
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    file = options.out / "runs.jsonl"
-    libraries = [options.library] if options.library else LIBRARIES
-    if not options.report:
-        if "sb3" in libraries:
-            peers.install()
-        wanted = [(env, lib, seed) for env in options.only for seed in range(options.seeds) for lib in libraries]
-        for key in wanted:
-            if options.again or key not in finished(file):
-                print(f"{key[0]}, {key[1]}, seed {key[2]} ...", flush=True)
-                do(file, *key, options.threads)
-    runs = finished(file)
-    if not runs:
-        sys.exit(f"There are no results in {file} yet.")
-    print(table(runs))
-    if options.report:
-        PAGE.write_text(page(runs, CASES, SHARED))
-
+COMPARISON = Comparison(
+    name="ppo_learning",
+    script="ppo_run.py",
+    environments=CASES,
+    peer="sb3",
+    asked=asked,
+    table=table,
+    page=lambda runs: page(runs, CASES, SHARED),
+    page_file="docs/results/ppo.md",
+)
 
 if __name__ == "__main__":
-    main()
+    COMPARISON.main(__doc__)

@@ -138,3 +138,11 @@ def test_it_finds_what_exact_value_iteration_finds(risk_aversion, avoids_red):
         s = int(env.unwrapped.maze.destination[s, Q[s].argmax()])
         path.append(s)
     assert (7 not in path) == avoids_red
+
+
+def test_only_a_limit_that_is_part_of_the_process_is_an_end():
+    for kind in (QLearning, MVPI):
+        assert kind(ENV).settings.time_out_ends is True
+        assert kind(ENV, time_out_ends=False).settings.time_out_ends is False
+        assert kind("FrozenLake-v1").settings.time_out_ends is False
+        assert kind("FrozenLake-v1", time_out_ends=True).settings.time_out_ends is True

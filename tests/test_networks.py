@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steadyrl.networks import MLP, CategoricalNetwork, NormalNetwork, ProbabilityTable, SoftmaxTable, networks_for
+from steadyrl.networks import (
+    MLP,
+    ActionRange,
+    CategoricalNetwork,
+    NormalNetwork,
+    ProbabilityTable,
+    SoftmaxTable,
+    networks_for,
+)
 
 KEY = jax.random.key(0)
 
@@ -18,7 +26,7 @@ def in_numpy(parameters):
 
 def normal(low, high, shape=None, log_std=-0.5):
     mlp = MLP((3, 16, len(low)))
-    return NormalNetwork(mlp, tuple(low), tuple(high), shape or (len(low),), "float32", log_std)
+    return NormalNetwork(mlp, ActionRange(tuple(low), tuple(high), shape or (len(low),), "float32"), log_std)
 
 
 def test_an_mlp_is_the_same_in_jax_and_in_numpy():
@@ -62,7 +70,7 @@ def test_a_normal_network_is_its_density(bounds):
     assert parameters["log_std"].tolist() == [-0.5, -0.5]
     x = jnp.asarray(np.random.default_rng(1).normal(size=(6, 3)), jnp.float32)
     mean = np.asarray(policy.mlp(parameters["mean"], x))
-    mean = np.tanh(mean) if policy.bounded else mean
+    mean = np.tanh(mean) if policy.range.bounded else mean
     actions = np.random.default_rng(3).normal(size=(6, 1, 2)).astype(np.float32)
     density = stats.norm.logpdf(actions, mean[:, None], np.exp(-0.5)).sum(axis=-1)
     np.testing.assert_allclose(policy.log_prob(parameters, x, jnp.asarray(actions)), density, rtol=1e-4)
@@ -99,7 +107,8 @@ def test_spaces_choose_the_network():
     assert (policy.mlp.sizes, policy.first, value.mlp.sizes) == ((18, 32, 5), -2, (18, 32, 1))
     policy, _ = networks_for(box, gym.spaces.Box(-2, 3, (2, 1)), "mlp", (), -1.0)
     assert isinstance(policy, NormalNetwork)
-    assert (policy.mlp.sizes, policy.low, policy.high, policy.shape) == ((4, 2), (-2, -2), (3, 3), (2, 1))
+    assert policy.mlp.sizes == (4, 2)
+    assert policy.range == ActionRange((-2, -2), (3, 3), (2, 1), "float32")
 
 
 @pytest.mark.parametrize(

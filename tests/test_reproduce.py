@@ -140,6 +140,21 @@ def test_a_sweep_trains_each_value_and_draws_its_figure(tmp_path):
     assert "Tamar printed 1e-06" in (tmp_path / "maze" / "sensitivity.md").read_text()
 
 
+def test_runs_of_different_lengths_are_read_as_far_as_all_go(tmp_path):
+    """Trained for so many steps, seeds play different numbers of episodes, and their last records are shorter."""
+    for seed, (records, evaluations) in enumerate([([10, 20, 30, 35], [20, 35]), ([10, 20, 30, 40, 42], [20, 40, 42])]):
+        folder = tmp_path / f"seed{seed}"
+        folder.mkdir()
+        for file, episodes in (("metrics.jsonl", records), ("evaluations.jsonl", evaluations)):
+            lines = [json.dumps({"episodes": n, "return": n + seed}) for n in episodes]
+            (folder / file).write_text("\n".join(lines) + "\n")
+    recorded = read_recorded([tmp_path / "seed0", tmp_path / "seed1"])
+    assert recorded.training["episodes"].tolist() == [[10, 20, 30]] * 2
+    assert recorded.training["return"].tolist() == [[10, 20, 30], [11, 21, 31]]
+    assert recorded.evaluations["return"].tolist() == [[20], [21]]
+    assert read_recorded([tmp_path / "seed1"]).training["episodes"].tolist() == [[10, 20, 30, 40, 42]]
+
+
 def test_no_two_methods_look_alike():
     styles = [tuple(style(number).values()) for number in range(len(load("maze").methods))]
     assert len(set(styles)) == len(styles) > len(COLOURS)

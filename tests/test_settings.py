@@ -53,7 +53,7 @@ def test_texts_from_the_command_line():
 
 def test_every_setting_has_a_sentence():
     every = {kind.Settings for kind in AGENTS.values()}
-    every |= {settings for kind in AGENTS.values() for settings in kind.settings_by_mean.values()}
+    every |= {settings for kind in AGENTS.values() for settings in kind.settings_by_choice.values()}
     for settings in every:
         for field in dataclasses.fields(settings):
             assert field.metadata["sentence"].endswith(".")
@@ -119,3 +119,59 @@ def test_the_printed_settings_of_networks(name, rate, low, mg, mvo):
         for key, value in {"gamma": 0.999, **values}.items():
             assert methods[method][key] == pytest.approx(value), (method, key)
         assert (methods[method]["hidden"], methods[method]["optimiser"]) == ([128, 128], "adam")
+
+
+REPLAYING = [
+    # Name, agent, hidden layers, learning rate, batch size, gamma.
+    ("lunar_lander", "dqn", [128, 128], 7e-4, 64, 0.999),
+    ("inverted_pendulum", "td3", [128, 128], 3e-4, 256, 0.999),
+    *((name, "td3", [256, 256], 3e-4, 256, 0.99) for name in ("half_cheetah", "half_cheetah_distance")),
+    *((name, "td3", [256, 256], 3e-4, 256, 0.99) for name in ("swimmer", "swimmer_distance")),
+]
+
+
+@pytest.mark.parametrize(("name", "agent", "hidden", "rate", "batch_size", "gamma"), REPLAYING)
+def test_the_printed_settings_of_dqn_td3_and_mvpi(name, agent, hidden, rate, batch_size, gamma):
+    """The paper's appendices, and for TD3 its own paper; 1e6 steps each."""
+    experiment = load(name)
+    methods = {method.name: method for method in experiment.methods}
+    solver, mvpi = methods[agent], methods["mvpi"]
+    printed = {"hidden": hidden, "learning_rate": rate, "batch_size": batch_size, "gamma": gamma}
+    own = {"tau": 0.005, "policy_delay": 2, "exploration_noise": 0.1, "target_policy_noise": 0.2}
+    expected = {**printed, **({**own, "target_noise_clip": 0.5, "buffer_size": 10**6} if agent == "td3" else {})}
+    assert {key: solver.settings[key] for key in expected} == expected
+    risk = {"solver": agent, "risk_aversion": 0.2, "initial_dual": 0.0, "episodes_per_iteration": 10}
+    assert mvpi.settings == {**solver.settings, **risk}
+    assert not solver.settings["time_out_ends"]
+    assert solver.settings["gradient_steps"] == solver.settings["train_freq"], "one update a step"
+    for method in (solver, mvpi):
+        assert experiment.scale_of(method).budget == {"timesteps": 10**6}
+        assert not method.quick
+
+
+def test_a_budget_may_be_given_in_steps_or_episodes():
+    def budgets(**given):
+        experiment = load("lunar_lander", **given)
+        return {method.name: experiment.scale_of(method).budget for method in experiment.methods}
+
+    in_steps = {"dqn", "mvpi"}
+    for given, steps, others in [
+        ({"timesteps": 5000}, {"timesteps": 5000}, {"episodes": 20_000}),
+        ({"episodes": 70}, {"episodes": 70}, {"episodes": 70}),
+        ({}, {"timesteps": 10**6}, {"episodes": 20_000}),
+    ]:
+        found = budgets(**given)
+        assert in_steps < found.keys()
+        assert found == {name: steps if name in in_steps else others for name in found}
+    by_unit = load("lunar_lander", timesteps=5000).by_unit()
+    assert {unit: {method.name for method in part.methods} & in_steps for unit, part in by_unit.items()} == {
+        "episodes": set(),
+        "timesteps": in_steps,
+    }
+    assert load("maze", timesteps=5) == load("maze")
+    for wrong, message in [
+        ({"episodes": 7, "timesteps": 7}, "not both"),
+        ({"timesteps": 0}, "--timesteps 0: at least"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            load("lunar_lander", **wrong)

@@ -3,6 +3,7 @@
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.wrappers import TimeLimit
 
 LONG, SHORT = 20, 1
 
@@ -63,6 +64,68 @@ class Counter(gym.Env):
 
 def length(seed):
     return seed % 4 + 1
+
+
+class Walk(gym.Env):
+    """Ends after 2 to 5 steps, as the seed says, or more. A step pays its number and a tenth of the action's sum.
+
+    Observations are tenths of the number of steps, and a mark of the episode.
+    """
+
+    observation_space = Box(0, 99, (2,))
+
+    def __init__(self, action_space, more=0):
+        self.action_space, self.more = action_space, more
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        number = 0 if seed is None else seed
+        self.length, self.mark, self.t = number % 4 + 2 + self.more, number % 97 / 97, 0
+        return self.observation(), {}
+
+    def step(self, action):
+        self.t += 1
+        return self.observation(), self.t + float(np.sum(action)) / 10, self.t == self.length, False, {}
+
+    def observation(self):
+        return np.array([self.t / 10, self.mark], np.float32)
+
+
+NUMBERS = Discrete(3, start=5)
+BOX = Box(np.float32([[-1, 0], [2, -3]]), np.float32([[1, 10], [4, -1]]))
+LIMIT = 4
+
+
+def walk(action_space):
+    """A walk with a time limit, which one of four reaches that would go on; another one ends there of its own."""
+    return TimeLimit(Walk(action_space), LIMIT)
+
+
+COMMON = {"hidden": (8,), "gamma": 0.9, "learning_rate": 0.01, "batch_size": 4, "buffer_size": 20}
+COMMON |= {"learning_starts": 6, "train_freq": 3}
+TINY = {
+    "dqn": (NUMBERS, {**COMMON, "target_update_interval": 5, "exploration_steps": 40}),
+    "td3": (BOX, COMMON),
+}
+"""The actions of walks, and settings to learn in them: the same wherever they do, for any others would be compiled."""
+
+
+class Diary(gym.Wrapper):
+    """Writes down every step: observation, action, reward, next observation, terminated, truncated."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.pages = []
+
+    def reset(self, **kwargs):
+        self.seen, info = self.env.reset(**kwargs)
+        return self.seen, info
+
+    def step(self, action):
+        after, *rest = self.env.step(action)
+        self.pages.append((self.seen, action, rest[0], after, rest[1], rest[2]))
+        self.seen = after
+        return after, *rest
 
 
 class Faulty(gym.Env):

@@ -19,10 +19,12 @@ from steadyrl._registration import register_with_gymnasium
 if TYPE_CHECKING:
     from steadyrl import exact as exact
     from steadyrl import risk as risk
+    from steadyrl.agents import DQN as DQN
     from steadyrl.agents import MVO as MVO
     from steadyrl.agents import MVP as MVP
     from steadyrl.agents import MVPI as MVPI
     from steadyrl.agents import PPO as PPO
+    from steadyrl.agents import TD3 as TD3
     from steadyrl.agents import MeanGini as MeanGini
     from steadyrl.agents import MeanRisk as MeanRisk
     from steadyrl.agents import QLearning as QLearning
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "DQN": "steadyrl.agents",
     "MVO": "steadyrl.agents",
     "MVP": "steadyrl.agents",
     "MVPI": "steadyrl.agents",
@@ -48,6 +51,7 @@ _HOMES = {
     "PPO": "steadyrl.agents",
     "Reinforce": "steadyrl.agents",
     "Tamar": "steadyrl.agents",
+    "TD3": "steadyrl.agents",
     "Comparison": "steadyrl.comparison",
     "Estimate": "steadyrl.risk_report",
     "RiskReport": "steadyrl.risk_report",

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from steadyrl.networks import Policy
+from steadyrl.networks import Acting
 from steadyrl.observing import Seen
 from steadyrl.spaces import features
 from steadyrl.streams import Stream
@@ -21,7 +21,7 @@ BLOCK = 64
 class Behaviour:
     """How to act on what is seen. Parameters are NumPy's."""
 
-    policy: Policy
+    policy: Acting
     parameters: Any
     observation_space: gym.Space[Any] | None
     """To make features of; None for tables, which take the number of a state."""
@@ -44,7 +44,7 @@ class Behaviour:
 class Noise:
     """All that is random about the actions of n episodes: each has a stream of its own, from the episode's seed."""
 
-    def __init__(self, policy: Policy, seeds: Any) -> None:
+    def __init__(self, policy: Acting, seeds: Any) -> None:
         self._policy = policy
         self._generators = [np.random.default_rng([int(seed), Stream.ACTIONS]) for seed in seeds]
 

@@ -40,11 +40,12 @@ _HEADER = (
     "episodes",
     "timesteps",
 )
+_ROWS, _ADDED = "memory/rows", "memory/added"
 FORMAT = 1
 """Raised when a file written now could not be read by the code of before."""
 
 
-def write(agent: Agent, path: str | os.PathLike[str]) -> None:
+def write(agent: Agent, path: str | os.PathLike[str], memory: bool = True) -> None:
     """Write an agent to `path`, all or nothing: an older file there stays whole until the new one is."""
     header = {
         "format": FORMAT,
@@ -61,6 +62,8 @@ def write(agent: Agent, path: str | os.PathLike[str]) -> None:
     }
     # safetensors writes non-contiguous arrays wrongly and says nothing.
     arrays = {name: np.asarray(x, order="C") for name, x in _named(agent.learner).items()}
+    if memory and agent.memory is not None:
+        arrays |= {_ROWS: agent.memory.rows, _ADDED: np.array(agent.memory.added)}
     write_whole(Path(path), save(arrays, metadata={"steadyrl": json.dumps(header)}))
 
 
@@ -84,11 +87,14 @@ def read(path: str | os.PathLike[str], env: AnyEnv | None = None) -> Agent:
         # Another environment may take another engine; the same one without its engine's package leaves a policy.
         source, engine = (source, "auto") if env is not None else (Source(None, None), header["engine"])
         agent._set_up(source, observation_space, action_space, settings, header["seed"], engine)
+    rows, added = arrays.pop(_ROWS, None), arrays.pop(_ADDED, 0)
     expected = _named(agent.learner)
     if {n: x.shape for n, x in expected.items()} != {n: x.shape for n, x in arrays.items()}:
         raise ValueError(f"{path} does not hold the parameters of a {header['agent']} agent: it was altered.")
     structure = jax.tree.structure(agent.learner)
     agent.learner = jax.tree.unflatten(structure, [jnp.asarray(arrays[name]) for name in expected])
+    if agent.memory is not None and rows is not None:
+        agent.memory.restore(rows, int(added))
     agent.iterations, agent.episodes, agent.timesteps = (header[k] for k in ("iterations", "episodes", "timesteps"))
     return agent
 

@@ -82,18 +82,20 @@ class Train:
     def __call__(self) -> None:
         """Run the command."""
         from steadyrl.envs.resolve import resolve
+        from steadyrl.envs.source import Source
         from steadyrl.runs import Run, config_of
         from steadyrl.tensorboard import TensorBoard
         from steadyrl.training import learn_together, rounds_of
 
         kind = _agent_class(self.agent)
         pairs = _pairs("--set", self.set)
-        settings = kind.settings_class(pairs).of_text(pairs)
         if self.episodes is not None and self.timesteps is not None:
             raise ValueError("give --episodes or --timesteps, not both.")
         # A function rather than an environment: engines that play many at once can make more of it.
-        env = partial(resolve, self.env, **_options(self.env_set))
-        agent = kind(env, seed=self.seed, engine=self.engine, **dataclasses.asdict(settings))
+        source = Source.of(partial(resolve, self.env, **_options(self.env_set)))
+        chosen = kind.chosen(pairs, *source.spaces)
+        settings = dataclasses.asdict(kind.settings_class(chosen).of_text(chosen))
+        agent = kind(source, seed=self.seed, engine=self.engine, **settings)
         episodes = 20_000 if self.episodes is None and self.timesteps is None else self.episodes
         budget = {"timesteps": self.timesteps} if self.timesteps is not None else {"episodes": episodes or 0}
         out = self.out or Path("runs") / f"{_file_name(self.env)}-{kind.name}-seed{self.seed}"
@@ -211,6 +213,8 @@ class Reproduce:
     """Only these methods, separated by commas, such as mg,mvo."""
     episodes: PerhapsCount = None
     """Episodes for each seed; by default as many as the experiment's file says."""
+    timesteps: PerhapsCount = None
+    """Steps for each seed of the methods whose length the file gives in steps: DQN, TD3, and MVPI on them."""
     engine: str | None = None
     """Where episodes come from, such as gymnasium; by default as the experiment's file says."""
     out: Path | None = None
@@ -221,7 +225,8 @@ class Reproduce:
         from steadyrl.experiment import load
         from steadyrl.reproduce import reproduce
 
-        experiment = load(self.experiment, quick=self.quick, seeds=self.seeds, episodes=self.episodes)
+        scale = {"seeds": self.seeds, "episodes": self.episodes, "timesteps": self.timesteps}
+        experiment = load(self.experiment, quick=self.quick, **scale)
         methods = None if self.agents is None else [name.strip() for name in self.agents.split(",") if name.strip()]
         out = self.out or Path("results") / (f"{self.experiment}-quick" if self.quick else self.experiment)
         if self.engine is not None:

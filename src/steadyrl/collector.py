@@ -7,7 +7,8 @@ favour short episodes and falsify every measure of dispersion.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -21,12 +22,17 @@ from steadyrl.simulators.simulator import Simulator, SlotError, Steps
 
 
 class Moment(NamedTuple):
-    """One step of the episodes that were still going on."""
+    """One step of the k episodes that were still going on."""
 
     slots: Any
     seen: Any
+    """What `behaviour.see` made of the observations before the step."""
     actions: Any
-    rewards: Any
+    """The policy's own, before they were clipped."""
+    steps: Steps
+    seen_after: Any
+    over: Any
+    """[k] bool: the episode is at its end, or its time limit."""
 
 
 class Ends(NamedTuple):
@@ -52,8 +58,7 @@ def collect(
     errors there are `name`, the environment's, `longest`, the number of steps after which an episode counts as endless,
     and `first`, the number of the first episode.
     """
-    # Products as small as a policy's take a hundred times as long when several threads have to meet for them.
-    with _linear_algebra().limit(limits=1, user_api="blas"):
+    with small_products():
         waves = [
             _wave(simulator, behaviour, seeds[i : i + simulator.size], first + i, name, longest, deterministic)
             for i in range(0, len(seeds), simulator.size)
@@ -73,7 +78,7 @@ def collect(
     return Episodes(
         observations=filled(np.concatenate([moment.seen for moment in everything])),
         actions=filled(np.concatenate([moment.actions for moment in everything])),
-        rewards=filled(np.concatenate([moment.rewards for moment in everything])),
+        rewards=filled(np.concatenate([moment.steps.rewards for moment in everything])),
         mask=filled(np.ones(len(rows))),
         last_observations=np.stack([ends.last_seen[slot] for ends in ended for slot in sorted(ends.last_seen)]),
         terminated=np.array([ends.terminated[slot] for ends in ended for slot in sorted(ends.terminated)]),
@@ -93,30 +98,51 @@ def _wave(
     """Episodes side by side, until the last of them is over."""
     moments: list[Moment] = []
     ends = Ends({}, {}, {})
-    noise = Noise(behaviour.policy, seeds)
+    noise = None if deterministic else Noise(behaviour.policy, seeds)
+    for moment in moments_of(simulator, lambda: behaviour, noise, seeds, first, name, longest):
+        moments.append(moment)
+        if moment.over.any():
+            _note_ends(ends, moment)
+    return moments, ends
+
+
+def moments_of(
+    simulator: Simulator,
+    behaviour: Callable[[], Behaviour],
+    noise: Noise | None,
+    seeds: Sequence[int],
+    first: int,
+    name: str,
+    longest: int,
+) -> Iterator[Moment]:
+    """An episode from each seed, side by side, step by step; `behaviour` is asked anew at each step."""
     playing, t = np.arange(len(seeds)), 0
     try:
-        seen = _see(behaviour, simulator.observation_space, simulator.reset(seeds), playing)
+        seen = _see(behaviour(), simulator.observation_space, simulator.reset(seeds), playing)
         while playing.size:
             if t == longest:
                 remedy = "Give the environment a time limit (max_episode_steps=...), or raise longest_episode."
                 raise SlotError(int(playing[0]), "no end", remedy)
-            actions = behaviour.act(seen, None if deterministic else noise.at(t, playing))
+            acting = behaviour()
+            actions = acting.act(seen, None if noise is None else noise.at(t, playing))
             t += 1
-            steps = simulator.step(playing, behaviour.policy.to_space(actions))
+            steps = simulator.step(playing, acting.policy.to_space(actions))
             _check_finite(steps.rewards, playing, "reward")
-            moments.append(Moment(playing, seen, actions, steps.rewards))
-            seen = _see(behaviour, simulator.observation_space, steps.observations, playing)
+            after = _see(acting, simulator.observation_space, steps.observations, playing)
             over = steps.terminated | steps.truncated
-            if over.any():
-                _note_ends(ends, playing, seen, steps, over)
-                playing, seen = playing[~over], seen[~over]
+            yield Moment(playing, seen, actions, steps, after, over)
+            playing, seen = (playing[~over], after[~over]) if over.any() else (playing, after)
     except SlotError as error:
         episode = f"one of the episodes {first} to {first + len(seeds) - 1}"
         if error.slot is not None:
             episode = f"episode {first + error.slot} (seed {seeds[error.slot]})"
         raise FaultyEnvironmentError(f"{name}: {error} at step {t} of {episode}. {error.remedy}") from error.__cause__
-    return moments, ends
+
+
+def small_products() -> AbstractContextManager[Any]:
+    """Within it NumPy's products have one thread: those of a policy take a hundred times as long with several."""
+    limit: AbstractContextManager[Any] = _linear_algebra().limit(limits=1, user_api="blas")
+    return limit
 
 
 def _see(behaviour: Behaviour, space: gym.Space[Any], observations: Any, playing: Any) -> Any:
@@ -138,12 +164,12 @@ def _check_finite(values: Any, playing: Any, what: str) -> None:
         raise SlotError(int(playing[bad[0]]), f"{what} {values[bad]}")
 
 
-def _note_ends(ends: Ends, playing: Any, seen: Any, steps: Steps, over: Any) -> None:
-    for row in np.flatnonzero(over):
-        slot = int(playing[row])
-        ends.last_seen[slot] = seen[row]
-        ends.terminated[slot] = bool(steps.terminated[row])
-        ends.facts[slot] = steps.facts.get(slot, {})
+def _note_ends(ends: Ends, moment: Moment) -> None:
+    for row in np.flatnonzero(moment.over):
+        slot = int(moment.slots[row])
+        ends.last_seen[slot] = moment.seen_after[row]
+        ends.terminated[slot] = bool(moment.steps.terminated[row])
+        ends.facts[slot] = moment.steps.facts.get(slot, {})
 
 
 @cache

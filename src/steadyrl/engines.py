@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import gymnasium as gym
 import jax
@@ -29,7 +29,7 @@ from steadyrl.transitions import transitions_of_episodes, transitions_of_plays
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
-    from steadyrl.agents.algorithm import Algorithm, Learner
+    from steadyrl.agents.algorithm import Algorithm, Learner, Tabular
 
 
 EPISODES_PER_RECORD = 50
@@ -120,7 +120,8 @@ class CompiledRound:
         n, gamma = self.algorithm.settings.n, self.algorithm.settings.gamma
         each = k * n + jnp.arange(n)
         episode_keys = jax.vmap(lambda key: jax.vmap(lambda i: jax.random.fold_in(key, i))(each))(keys)
-        plays = play(tables, jax.vmap(self.algorithm.acting)(learners), episode_keys, self.horizon)
+        acting = jax.vmap(cast("Tabular", self.algorithm).acting)
+        plays = play(tables, acting(learners), episode_keys, self.horizon)
         batch = batch_of_pairs(tables, plays, gamma)
         material = transitions_of_plays(tables, plays) if self.algorithm.material == "transitions" else batch
         learners, updates = jax.vmap(self.algorithm.update)(learners, material)
@@ -197,9 +198,9 @@ class HostEngine:
         """Round `k`: collect n episodes, then update."""
         agent, algorithm, n = self.agent, self.agent.algorithm, self.agent.settings.n
         started = time.perf_counter()
-        behaviour, idle = agent.behaviour(learner, exploring=True), agent.simulator().idle_steps
+        behaviour, idle = agent.behaviour(learner, exploring_at=agent.timesteps), agent.simulator().idle_steps
         # One seed an episode, from the run's seed and the episode's number.
-        episodes = agent.collect(behaviour, [_episode_seed(agent.seed, k * n + i) for i in range(n)], first=k * n)
+        episodes = agent.collect(behaviour, [episode_seed(agent.seed, k * n + i) for i in range(n)], first=k * n)
         collected = time.perf_counter()
         learner, updates = jax.block_until_ready(  # type: ignore[no-untyped-call]
             _update(algorithm, learner, _padded(_normalised(episodes, behaviour)))
@@ -221,7 +222,8 @@ class HostEngine:
         return learner, rounds
 
 
-def _episode_seed(seed: int, episode: int) -> int:
+def episode_seed(seed: int, episode: int) -> int:
+    """What an episode starts from: its number in the run of a seed."""
     return int(np.random.SeedSequence([seed, Stream.EPISODES, episode]).generate_state(1)[0])
 
 
@@ -264,10 +266,5 @@ def _update(algorithm: Algorithm, learner: Learner, episodes: Episodes) -> tuple
             return algorithm.update(learner, batch_of_steps(episodes, algorithm.settings.gamma))
         case "transitions":
             return algorithm.update(learner, transitions_of_episodes(episodes))
-        case "episodes":
+        case _:
             return algorithm.update(learner, episodes)
-
-
-def engine_of(agents: list[Agent]) -> Engine:
-    """The engine by the name that the agents have in common."""
-    return CompiledEngine(agents) if agents[0].engine == "compiled" else HostEngine(agents)

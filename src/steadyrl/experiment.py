@@ -25,6 +25,8 @@ class Method:
     settings: dict[str, Any]
     quick: bool
     """Whether it is part of the quick scale."""
+    scale: dict[str, int] = dataclasses.field(default_factory=dict)
+    """What of the experiment's scale is different for this method."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,13 @@ class Scale:
     episodes_per_record: int
     episodes_per_evaluation: int
     """Training episodes from one evaluation to the next."""
+    timesteps: int = 0
+    """How many steps to train for, in place of `episodes`; 0 to count episodes."""
+
+    @property
+    def budget(self) -> dict[str, int]:
+        """For how long to train, in episodes or in steps."""
+        return {"timesteps": self.timesteps} if self.timesteps else {"episodes": self.episodes}
 
 
 @dataclass(frozen=True)
@@ -85,11 +94,30 @@ class Experiment:
     """How many episodes an evaluation plays."""
     figures: dict[str, tuple[Row, ...]]
     """The figures' names and rows."""
+    not_quick: tuple[Method, ...] = ()
+    """Methods that the quick scale leaves out, at that scale."""
+
+    def scale_of(self, method: Method) -> Scale:
+        """The scale that a method is trained at."""
+        return dataclasses.replace(self.scale, **method.scale)
+
+    def by_unit(self) -> dict[str, Experiment]:
+        """With the methods alone that are trained for "episodes" or for "timesteps", as far as there are any."""
+        units = {method.name: next(iter(self.scale_of(method).budget)) for method in self.methods}
+        return {
+            unit: dataclasses.replace(self, methods=tuple(m for m in self.methods if units[m.name] == unit))
+            for unit in sorted(set(units.values()))
+        }
 
     def only(self, names: Sequence[str]) -> Experiment:
         """With these methods alone; a name is a method's or that of its agent."""
-        known = {name for method in self.methods for name in (method.name, method.agent)}
+        known, slow = (
+            {name for method in methods for name in (method.name, method.agent)}
+            for methods in (self.methods, self.not_quick)
+        )
         for name in names:
+            if name not in known and name in slow:
+                raise ValueError(f"{name} is not part of the quick scale: leave out --quick, and give --timesteps.")
             if name not in known:
                 raise ValueError(unknown("method", name, known))
         chosen = tuple(m for m in self.methods if m.name in names or m.agent in names)
@@ -118,19 +146,32 @@ def names() -> list[str]:
     return sorted(path.name.removesuffix(".toml") for path in _folder().iterdir() if path.name.endswith(".toml"))
 
 
-def load(name: str, *, quick: bool = False, seeds: int | None = None, episodes: int | None = None) -> Experiment:
-    """The experiment by that name, at full or quick scale; `seeds` and `episodes` override the file's."""
+def load(
+    name: str,
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    episodes: int | None = None,
+    timesteps: int | None = None,
+) -> Experiment:
+    """The experiment by that name, at full or quick scale; what is given besides overrides the file's.
+
+    `episodes` are for every method; `timesteps` for those that are trained for steps.
+    """
     if name not in names():
         raise ValueError(unknown("experiment", name, names()))
     data = tomllib.loads((_folder() / f"{name}.toml").read_text())
-    given = {"seeds": seeds, "episodes": episodes}
-    given = {key: value for key, value in given.items() if value is not None}
-    for option, value in given.items():
+    if episodes is not None and timesteps is not None:
+        raise ValueError("give --episodes or --timesteps, not both.")
+    for option, value in (("seeds", seeds), ("episodes", episodes), ("timesteps", timesteps)):
         if value is not None and value < 1:
             raise ValueError(f"--{option} {value}: at least 1 is needed.")
+    given = {key: value for key, value in (("seeds", seeds), ("episodes", episodes)) if value is not None}
     methods = tuple(Method(name=key, **method) for key, method in data["methods"].items())
     for method in methods:  # An unknown agent or setting is found before anything is trained.
         AGENTS[method.agent].settings_of(method.settings)
+        if "timesteps" in method.scale and (timesteps or episodes):
+            method.scale["timesteps"] = timesteps or 0
     return Experiment(
         name=name,
         title=data["title"],
@@ -142,6 +183,7 @@ def load(name: str, *, quick: bool = False, seeds: int | None = None, episodes: 
         sweep=None if quick or "sweep" not in data else _sweep(dict(data["sweep"])),
         evaluation_episodes=data["evaluation_episodes"],
         figures={figure: tuple(Row(**row) for row in rows) for figure, rows in data["figures"].items()},
+        not_quick=tuple(method for method in methods if quick and not method.quick),
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.progress import Progress
@@ -19,6 +20,7 @@ from steadyrl.figures.sensitivity import draw_sensitivity
 from steadyrl.progress import TrainingProgress, bar
 from steadyrl.report import write_report
 from steadyrl.runs import CHECKPOINT, EVALUATIONS, METRICS, Run, config_of, is_finished, read_metrics
+from steadyrl.side_by_side import do_all
 from steadyrl.summary import Cell, print_summary, write_curves, write_summary
 from steadyrl.training import Listener, learn_together, rounds_per_record
 
@@ -34,11 +36,12 @@ def reproduce(experiment: Experiment, out: Path) -> None:
     write_summary(experiment, cells, out / "summary.md")
     write_curves(cells, out / "curves.json")
     pictures = []
-    for name in experiment.figures:
-        if name == "sensitivity":
-            continue
-        pictures.append(out / f"{name}.png")
-        draw_curves(experiment, {key: cell.recorded for key, cell in cells.items()}, name, pictures[-1])
+    recorded = {key: cell.recorded for key, cell in cells.items()}
+    for unit, methods in experiment.by_unit().items():
+        for name in experiment.figures.keys() - {"sensitivity"}:
+            # Methods that are trained for so many steps play far fewer episodes than the others.
+            pictures.append(out / f"{name}{'_by_steps' * (unit == 'timesteps')}.png")
+            draw_curves(methods, recorded, name, pictures[-1])
     if swept is not None:
         swept_cells = read_cells(swept, swept_out)
         write_summary(swept, swept_cells, out / "sensitivity.md")
@@ -53,25 +56,39 @@ def reproduce(experiment: Experiment, out: Path) -> None:
 
 def train(experiment: Experiment, out: Path) -> None:
     """Train every method in every variant; runs that `out` already holds whole are kept."""
-    kept = 0
+    kept, apart, seeds = 0, [], range(experiment.scale.seeds)
     with bar() as progress:
         for variant, method in cells_of(experiment):
-            agents = make_agents(experiment, variant, method)
-            # Where agents learn one after the other anyway, each is kept or trained by itself.
-            groups = [agents] if agents[0].engine == "compiled" else [[agent] for agent in agents]
-            for group in groups:
-                kept += train_together(experiment, variant, method, group, out, progress)
+            agent = make_agent(experiment, variant, method, seed=0)
+            if agent.engine == "compiled":
+                kept += train_seeds(experiment, variant, method, seeds, out, progress)
+                continue
+            # Where agents cannot learn in one program, each is kept or trained by itself.
+            config = run_config(experiment, method, agent, [0])
+            for seed in seeds:
+                folder = run_folder(out, variant, method, seed)
+                finished = is_finished(folder, {**config, "seed": seed, "seeds": [seed]})
+                apart += [] if finished else [(experiment, variant, method, [seed], out)]
+                kept += finished
+        do_all(train_seeds, apart, progress)
     if kept:
         print(f"Kept {kept} finished runs in {out}; remove it to train them anew.")
+
+
+def train_seeds(
+    experiment: Experiment, variant: Variant, method: Method, seeds: Sequence[int], out: Path, progress: Progress
+) -> int:
+    """Train the agents of these seeds together, unless all their runs are there; how many runs were kept."""
+    agents = [make_agent(experiment, variant, method, seed) for seed in seeds]
+    return train_together(experiment, variant, method, agents, out, progress)
 
 
 def train_together(
     experiment: Experiment, variant: Variant, method: Method, agents: list[Agent], out: Path, progress: Progress
 ) -> int:
     """Train agents that differ in their seeds alone, unless all their runs are there; how many runs were kept."""
-    scale, seeds = experiment.scale, [agent.seed for agent in agents]
-    evaluated = {"every": scale.episodes_per_evaluation, "episodes": experiment.evaluation_episodes}
-    configs = [{**config_of(agent, seeds, {"episodes": scale.episodes}), "evaluations": evaluated} for agent in agents]
+    scale, seeds = experiment.scale_of(method), [agent.seed for agent in agents]
+    configs = [run_config(experiment, method, agent, seeds) for agent in agents]
     folders = [run_folder(out, variant, method, seed) for seed in seeds]
     if all(is_finished(folder, config) for folder, config in zip(folders, configs, strict=True)):
         return len(folders)
@@ -86,21 +103,29 @@ def train_together(
     every = max(1, scale.episodes_per_record // told)
     runs = [Run(f, a, c, every) for f, a, c in zip(folders, agents, configs, strict=True)]
     title = f"{variant.name}  {method.title}" + (f"  seed {seeds[0]}" if len(seeds) == 1 else "")
-    evaluations = EvaluationCurve(runs, **evaluated)
-    shown = TrainingProgress(title, "episodes", scale.episodes, agents, progress)
+    evaluations = EvaluationCurve(runs, **configs[0]["evaluations"])
+    ((unit, total),) = scale.budget.items()
+    shown = TrainingProgress(title, unit, total, agents, progress)
     listeners: list[Listener] = [*runs, evaluations, shown]
-    learn_together(agents, total_episodes=scale.episodes, progress_bar=False, listeners=listeners)
+    budget: dict[str, Any] = {f"total_{unit}": total}
+    learn_together(agents, **budget, progress_bar=False, listeners=listeners)
     evaluations.finish()
     for run in runs:
         run.save()
     return 0
 
 
-def make_agents(experiment: Experiment, variant: Variant, method: Method) -> list[Agent]:
-    """One agent for each seed."""
+def run_config(experiment: Experiment, method: Method, agent: Agent, seeds: Sequence[int]) -> dict[str, Any]:
+    """All that the result of a run depends on, when these seeds are trained together."""
+    scale = experiment.scale_of(method)
+    evaluated = {"every": scale.episodes_per_evaluation, "episodes": experiment.evaluation_episodes}
+    return {**config_of(agent, seeds, scale.budget), "evaluations": evaluated}
+
+
+def make_agent(experiment: Experiment, variant: Variant, method: Method, seed: int) -> Agent:
+    """An agent that has learned nothing yet."""
     make = partial(resolve, experiment.env, **variant.options)
-    seeds = range(experiment.scale.seeds)
-    return [AGENTS[method.agent](make, seed=seed, engine=experiment.engine, **method.settings) for seed in seeds]
+    return AGENTS[method.agent](make, seed=seed, engine=experiment.engine, **method.settings)
 
 
 def cells_of(experiment: Experiment) -> Iterator[tuple[Variant, Method]]:
@@ -129,6 +154,9 @@ def read_recorded(folders: list[Path]) -> Recorded:
 
 def _read(folders: list[Path], file: str) -> Curves:
     runs = [read_metrics(folder, file) for folder in folders]
+    # Seeds that are trained for so many steps play different numbers of episodes: curves end with the shortest.
+    alike = [len({record["episodes"] for record in records}) == 1 for records in zip(*runs, strict=False)]
+    runs = [run[: alike.index(False) if False in alike else len(alike)] for run in runs]
     # A record of a single episode, at the end of a budget, knows no spread.
     names = [name for name in runs[0][0] if all(name in record for run in runs for record in run)]
     return {name: np.array([[record[name] for record in run] for run in runs]) for name in names}

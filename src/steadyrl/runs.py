@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steadyrl.checkpoint import describe_env, write_whole
+from steadyrl.training import spreads
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
@@ -87,12 +88,12 @@ class Run:
             file.write(json.dumps(record) + "\n")
 
     def save(self) -> None:
-        """Write the agent as it is now, and what was not yet enough for a record."""
+        """Write the agent as it is now, without a replay memory, and what was not yet enough for a record."""
         if self._waiting:
             with (self.folder / METRICS).open("a") as file:
                 file.write(json.dumps(_mean_record(self._waiting)) + "\n")
             self._waiting = []
-        self.agent.save(self.folder / CHECKPOINT)
+        self.agent.save(self.folder / CHECKPOINT, memory=False)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -126,4 +127,8 @@ def _mean_record(rounds: list[dict[str, Any]]) -> dict[str, Any]:
     counters, work = ("iteration", "episodes", "timesteps", "time"), ("idle_steps", "seconds_")
     last = rounds[-1]
     together = {k: np.sum if k.startswith(work) else np.mean for k in last}
-    return {k: last[k] if k in counters else float(together[k]([r[k] for r in rounds if k in r])) for k in last}
+    means = {k: last[k] if k in counters else float(together[k]([r[k] for r in rounds if k in r])) for k in last}
+    if 1 < len(rounds) == 1 + last["episodes"] - rounds[0]["episodes"]:  # Each a single episode: they know no spread.
+        spread = spreads(*(np.array([r[k] for r in rounds]) for k in ("return", "discounted_return")))
+        means |= {name: float(value) for name, value in spread.items()}
+    return means

@@ -63,7 +63,9 @@ class Settings:
         """What others call a setting -> its name; a sentence that begins `lambda:` gives the paper's symbol."""
         fields = {field.name: field.metadata["sentence"] for field in dataclasses.fields(cls)}
         symbols = {sentence.split(":")[0]: name for name, sentence in fields.items() if ":" in sentence}
-        rate = next((name for name in ("policy_learning_rate", "q_learning_rate") if name in fields), None)
+        rate = next(
+            (name for name in ("policy_learning_rate", "q_learning_rate", "learning_rate") if name in fields), None
+        )
         rates = dict.fromkeys(("alpha", "lr", "learning_rate"), rate) if rate else {}
         return {**rates, **symbols}
 

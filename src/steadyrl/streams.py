@@ -16,6 +16,7 @@ class Stream(IntEnum):
     EVALUATION = 2
     PREDICTIONS = 3
     ACTIONS = 4
+    REPLAY = 5
 
 
 def key_of(seed: int, stream: Stream) -> Array:

@@ -101,7 +101,7 @@ def print_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell]) ->
         table.add_row(cell.variant.name, cell.method.title, *told)
     Console().print(table)
     for method in experiment.methods:
-        print(f"{method.title}: {method.source}.")
+        print(f"{method.title}: {_source(experiment, method)}.")
 
 
 def write_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell], path: Path) -> None:
@@ -120,7 +120,7 @@ def write_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell], pa
         f"    {command}",
         made,
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
-        "\n".join(f"- {method.title}: {method.source}." for method in experiment.methods),
+        "\n".join(f"- {method.title}: {_source(experiment, method)}." for method in experiment.methods),
     ]
     write_whole(path, ("\n\n".join(text) + "\n").encode())
 
@@ -150,6 +150,12 @@ def _thinned(curves: Curves, points: int) -> dict[str, Any]:
 
 def _rounded(values: Any) -> list[float]:
     return [float(f"{value:.4g}") for value in values]
+
+
+def _source(experiment: Experiment, method: Method) -> str:
+    """Where the settings come from, and for how long it is trained if not as the others."""
+    steps = experiment.scale_of(method).timesteps
+    return f"{method.source}; trained for {steps:,} steps" if steps else method.source
 
 
 def _title(experiment: Experiment) -> str:

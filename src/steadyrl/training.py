@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -12,8 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from steadyrl.checkpoint import describe_env
-from steadyrl.engines import EPISODES_PER_RECORD, Rounds, engine_of
+from steadyrl.engines import EPISODES_PER_RECORD, CompiledEngine, Engine, HostEngine, Rounds
 from steadyrl.progress import TrainingProgress
+from steadyrl.replay_engine import ReplayEngine
 from steadyrl.risk import gini_deviation, variance
 from steadyrl.rollout import finite_face
 
@@ -78,9 +80,17 @@ def _learn(
             return
 
 
+def engine_of(agents: list[Agent]) -> Engine:
+    """What takes these agents through their rounds."""
+    if agents[0].algorithm.material == "replayed":
+        return ReplayEngine(agents)
+    return CompiledEngine(agents) if agents[0].engine == "compiled" else HostEngine(agents)
+
+
 def rounds_per_record(agent: Agent) -> int:
     """How many rounds make a record; see `EPISODES_PER_RECORD`."""
-    return max(1, EPISODES_PER_RECORD // agent.settings.n)
+    # Between updates at every few steps, a single episode is long.
+    return 1 if agent.algorithm.material == "replayed" else max(1, EPISODES_PER_RECORD // agent.settings.n)
 
 
 def _record(agent: Agent, k: int, learners: Any, rounds: Rounds, per_record: int) -> list[Metrics]:
@@ -102,13 +112,10 @@ def _told(agent: Agent, rounds: Rounds, per_record: int) -> list[Metrics]:
         return []
     told: Rounds = jax.tree.map(lambda x: np.asarray(x, np.float64).reshape(records, -1), rounds)
     episodes, timesteps = told.lengths.shape[1], told.lengths.sum(axis=1)
-    spread = {"gini_deviation": gini_deviation, "variance": variance} if episodes > 1 else {}
-    risks = {name: measure(told.discounted_returns) for name, measure in spread.items()}
-    risks |= {f"undiscounted_{name}": measure(told.returns) for name, measure in spread.items()}
     columns = {
         "return": told.returns.mean(axis=1),
         "discounted_return": told.discounted_returns.mean(axis=1),
-        **risks,
+        **(spreads(told.returns, told.discounted_returns) if episodes > 1 else {}),
         "length": told.lengths.mean(axis=1),
         **{name: value.mean(axis=1) for name, value in told.facts.items()},
         "updates": told.updates.mean(axis=1),
@@ -125,6 +132,13 @@ def _told(agent: Agent, rounds: Rounds, per_record: int) -> list[Metrics]:
     return latest
 
 
+def spreads(returns: Any, discounted_returns: Any) -> Metrics:
+    """How far the returns of at least two episodes lie apart, by name; over the last axis."""
+    measures = {"gini_deviation": gini_deviation, "variance": variance}
+    discounted = {name: measure(discounted_returns) for name, measure in measures.items()}
+    return discounted | {f"undiscounted_{name}": measure(returns) for name, measure in measures.items()}
+
+
 def _asks_to_stop(callback: Callback, agent: Agent, metrics: Metrics) -> bool:
     answer = callback({"self": agent, "num_timesteps": agent.timesteps, "metrics": metrics}, {})
     return isinstance(answer, bool | np.bool_) and not answer
@@ -133,9 +147,10 @@ def _asks_to_stop(callback: Callback, agent: Agent, metrics: Metrics) -> bool:
 def _check_finite(agent: Agent, learners: Any) -> None:
     """Refuse to take over parameters that diverged; the agent keeps those from before."""
     if not all(np.all(np.isfinite(np.asarray(x))) for x in jax.tree.leaves(learners)):
+        rates = [name for name in dataclasses.asdict(agent.settings) if name.endswith("learning_rate")]
         raise FloatingPointError(
             f"{agent.name}: parameters became infinite or NaN after {agent.episodes} episodes. "
-            "Lower policy_learning_rate or value_learning_rate. The agent keeps what it had learned until then."
+            f"Lower {' or '.join(rates)}. The agent keeps what it had learned until then."
         )
 
 

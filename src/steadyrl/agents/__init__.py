@@ -1,6 +1,7 @@
 """The methods, one page each."""
 
 from steadyrl.agents.agent import Agent
+from steadyrl.agents.dqn import DQN
 from steadyrl.agents.mean_gini import MeanGini
 from steadyrl.agents.mean_risk import MeanRisk
 from steadyrl.agents.mvo import MVO
@@ -10,6 +11,7 @@ from steadyrl.agents.ppo import PPO
 from steadyrl.agents.q_learning import QLearning
 from steadyrl.agents.reinforce import Reinforce
 from steadyrl.agents.tamar import Tamar
+from steadyrl.agents.td3 import TD3
 
 AGENTS: dict[str, type[Agent]] = {
     agent.name: agent
@@ -22,9 +24,25 @@ AGENTS: dict[str, type[Agent]] = {
         MVP,
         MVPI,
         QLearning,
+        DQN,
+        TD3,
         MeanRisk,
     )
 }
 """The agents by the name that the command line and checkpoints use."""
 
-__all__ = ["AGENTS", "MVO", "MVP", "MVPI", "PPO", "Agent", "MeanGini", "MeanRisk", "QLearning", "Reinforce", "Tamar"]
+__all__ = [
+    "AGENTS",
+    "DQN",
+    "MVO",
+    "MVP",
+    "MVPI",
+    "PPO",
+    "TD3",
+    "Agent",
+    "MeanGini",
+    "MeanRisk",
+    "QLearning",
+    "Reinforce",
+    "Tamar",
+]

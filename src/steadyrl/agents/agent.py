@@ -5,19 +5,19 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl import checkpoint
-from steadyrl.agents.algorithm import Algorithm, Learner
+from steadyrl.agents.algorithm import Algorithm, Learner, Tabular
 from steadyrl.agents.episodic import Episodic, EpisodicSettings
 from steadyrl.agents.ppo_clip import PPOClip
 from steadyrl.agents.ppo_settings import PPOSettings
+from steadyrl.agents.replay import memory_of
 from steadyrl.agents.settings import AgentSettings, PolicyGradientSettings
 from steadyrl.agents.vpg import VPG, VPGSettings
 from steadyrl.behaviour import Behaviour
@@ -38,20 +38,23 @@ Callback = Callable[[dict[str, Any], dict[str, Any]], Any]
 """`callback(locals, globals)`, as in Stable-Baselines3: `locals["self"]` is the agent, and only False stops."""
 
 
-class Agent(ABC):
+class Agent:
     """A policy, what it has learned, and how it goes on learning.
 
     Subclasses say which settings they take and which measure of risk they penalise. `agent.settings`, `agent.seed`,
     `agent.env`, `agent.episodes` and `agent.timesteps` say what the agent is and how far it has come;
-    `agent.history` holds the metrics of each round of updates since it was made or loaded.
+    `agent.history` holds the metrics of each round of updates since it was made or loaded, and `agent.memory` the
+    replay memory of methods that have one.
     """
 
     name: ClassVar[str]
     """What the command line and checkpoints call this agent."""
     Settings: ClassVar[type[AgentSettings]]
-    """What it can be told; where there is a choice of `mean`, with the default one."""
-    settings_by_mean: ClassVar[Mapping[str, type[AgentSettings]]] = {}
-    """The settings with each way to maximise the mean, where there is a choice."""
+    """What it can be told; where there is a choice, with the default one."""
+    settings_by_choice: ClassVar[Mapping[str, type[AgentSettings]]] = {}
+    """The settings with each way to maximise the mean, or each solver, where there is a choice."""
+    choice: ClassVar[str] = "mean"
+    """The setting that decides between them."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -59,25 +62,34 @@ class Agent(ABC):
             cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
             cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{_described(cls)}\n"
 
-    def __init__(self, env: AnyEnv, *misplaced: Any, seed: int = 0, engine: str = "auto", **settings: Any) -> None:
+    def __init__(
+        self, env: AnyEnv | Source, *misplaced: Any, seed: int = 0, engine: str = "auto", **settings: Any
+    ) -> None:
         if misplaced:
             raise TypeError(
                 f"{type(self).__name__} takes one unnamed argument, the environment; its spaces say which policy. "
                 f"Write {type(self).__name__}(env, seed=0, ...)."
             )
         source = Source.of(env)
-        self._set_up(source, *source.spaces, self.settings_of(settings), seed, engine)
+        given = self.chosen(settings, *source.spaces)
+        self._set_up(source, *source.spaces, self.settings_of(given), seed, engine)
+
+    @classmethod
+    def chosen(
+        cls, given: Mapping[str, Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]
+    ) -> Mapping[str, Any]:
+        """The settings that are `given`, with those decided that the other settings depend on."""
+        return given
 
     @classmethod
     def settings_class(cls, given: Mapping[str, Any]) -> type[AgentSettings]:
-        """Which settings those that are `given` belong to; an error for one that belongs to the other mean part."""
-        kind = cls.settings_by_mean.get(str(given.get("mean")), cls.Settings)
-        for mean, other in cls.settings_by_mean.items():
+        """Which settings those that are `given` belong to; an error for one that belongs to another choice."""
+        kind = cls.settings_by_choice.get(str(given.get(cls.choice)), cls.Settings)
+        for chosen, other in cls.settings_by_choice.items():
             for name in given.keys() & (_names(other) - _names(kind)):
-                raise ValueError(
-                    f"{name}: it is a setting of {cls.name} with mean={mean!r}. Set that too, or leave it out."
-                )
-        every = set().union(*map(_names, (cls.Settings, *cls.settings_by_mean.values())))
+                with_it = f"{cls.name} with {cls.choice}={chosen!r}"
+                raise ValueError(f"{name}: it is a setting of {with_it}. Set that too, or leave it out.")
+        every = set().union(*map(_names, (cls.Settings, *cls.settings_by_choice.values())))
         for name in given.keys() - every:
             raise ValueError(unknown("setting", name, every, kind.other_names()))
         return kind
@@ -98,35 +110,30 @@ class Agent(ABC):
     ) -> None:
         check_spaces(observation_space, action_space)
         tabular = is_tabular(observation_space, action_space)
-        if not tabular and not isinstance(settings, PolicyGradientSettings):
-            raise ValueError(
-                f"{observation_space} and {action_space} are not supported by {self.name}: "
-                "it learns a table, so both must be Discrete, from 0."
-            )
         self._source, self.env = source, source.env
         self.observation_space, self.action_space = observation_space, action_space
-        self.settings = settings.completed(tabular)
+        finite = isinstance(self.env, gym.Env) and finite_face(self.env) is not None
+        self.settings = settings.completed(tabular, finite)
         self.seed = _checked_seed(seed)
-        policy, value = self._networks()
-        self.algorithm = self.mean_part(policy, value, self._measure())
-        compilable = isinstance(policy, SoftmaxTable) and self.algorithm.material != "episodes"
-        self.engine = checked_engine(engine, self.env, compilable)
+        self.algorithm = self.build()
+        self.engine = checked_engine(engine, self.env, self.algorithm.compilable)
         self.learner: Learner = self.algorithm.init(key_of(self.seed, Stream.PARAMETERS))
         if getattr(self.settings, "normalise_observations", False):
             self.learner = self.learner._replace(seen=Seen.nothing(feature_count(observation_space)))
+        self.memory = memory_of(self.algorithm)
         self.iterations = self.episodes = self.timesteps = 0
         self.history: list[dict[str, Any]] = []
         self._simulator: Simulator | None = None
         self._known: tuple[Any, Behaviour] | None = None
         self._predictions = np.random.default_rng([self.seed, Stream.PREDICTIONS])
 
-    def _networks(self) -> tuple[Policy, Value]:
-        """A table, for methods that know nothing else."""
+    def build(self) -> Algorithm:
+        """The method, for the agent's settings and spaces."""
         s = self.settings
-        if isinstance(s, PolicyGradientSettings):
-            shape = (s.network, s.hidden, s.initial_log_std)
-            return networks_for(self.observation_space, self.action_space, *shape)
-        return networks_for(self.observation_space, self.action_space, "table", (), 0.0)
+        assert isinstance(s, PolicyGradientSettings), "other methods build themselves"
+        shape = (s.network, s.hidden, s.initial_log_std)
+        policy, value = networks_for(self.observation_space, self.action_space, *shape)
+        return self.mean_part(policy, value, self._measure())
 
     def _measure(self) -> RiskMeasure | None:
         # Without aversion to risk there is no risk part: it is REINFORCE or PPO, bit for bit (deviation 12).
@@ -138,9 +145,9 @@ class Agent(ABC):
             )
         return measure
 
-    @abstractmethod
     def risk_measure(self) -> RiskMeasure | None:
-        """What is penalised, times `settings.risk_aversion`; None for nothing."""
+        """What is penalised of the return, times `settings.risk_aversion`; None for nothing."""
+        return None
 
     def mean_part(self, policy: Policy, value: Value, measure: RiskMeasure | None) -> Algorithm:
         """How the mean is maximised, with `measure` in its slot for risk: the settings say which way."""
@@ -151,6 +158,12 @@ class Agent(ABC):
             return Episodic(policy, measure, risk_aversion, s)
         assert isinstance(s, VPGSettings)
         return VPG(policy, measure, risk_aversion, s, value)
+
+    @property
+    def env_name(self) -> str:
+        """The id of the environment, if it has one."""
+        described = checkpoint.describe_env(self.env)
+        return described["id"] if described else str(self.env)
 
     @property
     def gamma(self) -> float:
@@ -165,8 +178,9 @@ class Agent(ABC):
         callback: Callback | None = None,
         progress_bar: bool = True,
     ) -> Self:
-        """Learn from at least so many more steps or episodes, in whole rounds of `settings.episodes_per_update`.
+        """Learn from at least so many more steps or episodes, in whole rounds.
 
+        A round is `settings.episodes_per_update` episodes, or one for methods with a replay memory.
         `callback(locals, globals)` is called after each round, or about 50 episodes where rounds are smaller, with the
         agent as `locals["self"]` and the latest `metrics`; learning stops if it returns False. What has been learned
         stays in the agent however `learn` ends.
@@ -197,10 +211,10 @@ class Agent(ABC):
         generator, behaviour = np.random.default_rng([seed, Stream.EVALUATION]), self.behaviour()
         return lambda observation, episode_start: self._act(behaviour, observation, generator, deterministic)
 
-    def behaviour(self, learner: Learner | None = None, exploring: bool = False) -> Behaviour:
-        """The policy in NumPy: as it was learned, or as it explores while it learns; of another `learner`, if given."""
+    def behaviour(self, learner: Learner | None = None, exploring_at: int | None = None) -> Behaviour:
+        """The policy in NumPy: as it was learned, or as it explores after so many steps; of `learner`, if given."""
         learner = self.learner if learner is None else learner
-        policy, parameters = self.algorithm.in_numpy(learner, exploring)
+        policy, parameters = self.algorithm.in_numpy(learner, exploring_at)
         seen = Seen(*map(np.asarray, learner.seen)) if learner.seen else None
         return Behaviour(policy, parameters, None if isinstance(policy, SoftmaxTable) else self.observation_space, seen)
 
@@ -214,9 +228,8 @@ class Agent(ABC):
 
     def collect(self, behaviour: Behaviour, seeds: list[int], deterministic: bool = False, first: int = 0) -> Episodes:
         """One episode of the agent's environment from each seed; `first` is the number of the first, for errors."""
-        described = checkpoint.describe_env(self.env)
-        name = described["id"] if described else str(self.env)
-        return collect(self.simulator(), behaviour, seeds, name, self.settings.longest_episode, deterministic, first)
+        longest = self.settings.longest_episode
+        return collect(self.simulator(), behaviour, seeds, self.env_name, longest, deterministic, first)
 
     def simulator(self) -> Simulator:
         """Where the agent's episodes happen."""
@@ -234,7 +247,8 @@ class Agent(ABC):
 
     def probabilities(self, deterministic: bool = False) -> NDArray[np.float64]:
         """[S, A]: the policy as a table, if it is one."""
-        table = _rows_sum_to_one(self.algorithm.learned(self.learner))
+        assert hasattr(self.algorithm, "learned"), "only tables can be written down"
+        table = _rows_sum_to_one(cast(Tabular, self.algorithm).learned(self.learner))
         return np.asarray(np.eye(table.shape[-1])[table.argmax(axis=-1)]) if deterministic else table
 
     def _act(self, behaviour: Behaviour, observation: Any, generator: np.random.Generator, deterministic: bool) -> Any:
@@ -250,9 +264,13 @@ class Agent(ABC):
             self._known = (self.learner, self.behaviour())
         return self._known[1]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of the agent to one file, from which `load` goes on."""
-        checkpoint.write(self, path)
+    def save(self, path: str | os.PathLike[str], *, memory: bool = True) -> None:
+        """Write all of the agent to one file, from which `load` goes on.
+
+        With `memory=False` without its replay memory, if it has one: a smaller file, after which learning goes on when
+        the memory is filled anew.
+        """
+        checkpoint.write(self, path, memory)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], env: AnyEnv | None = None) -> Self:
@@ -270,21 +288,22 @@ def _names(settings: type[AgentSettings]) -> set[str]:
 
 def _described(agent: type[Agent]) -> str:
     """Every setting with its sentence, for help() and `steadyrl agents`."""
-    kinds = agent.settings_by_mean or {"": agent.Settings}
+    kinds = agent.settings_by_choice or {"": agent.Settings}
     return "\n\n".join(
-        f"Settings{f' with mean={mean!r}' if mean else ''}:\n\n{kind.describe()}" for mean, kind in kinds.items()
+        f"Settings{f' with {agent.choice}={chosen!r}' if chosen else ''}:\n\n{kind.describe()}"
+        for chosen, kind in kinds.items()
     )
 
 
 def _signature(agent: type[Agent]) -> inspect.Signature:
-    """`env`, `seed`, `engine` and every setting, for help() and editors; defaults are those of the default mean."""
+    """`env`, `seed`, `engine` and every setting, for help() and editors; defaults are those of the default choice."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = [
         inspect.Parameter("env", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=AnyEnv),
         inspect.Parameter("seed", keyword, default=0, annotation=int),
         inspect.Parameter("engine", keyword, default="auto", annotation=str),
     ]
-    kinds = (*reversed([*agent.settings_by_mean.values()]), agent.Settings)
+    kinds = (*reversed([*agent.settings_by_choice.values()]), agent.Settings)
     fields = {field.name: field for kind in kinds for field in dataclasses.fields(kind)}
     return inspect.Signature(
         [*own, *(inspect.Parameter(f.name, keyword, default=f.default, annotation=f.type) for f in fields.values())]

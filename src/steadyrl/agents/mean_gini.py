@@ -58,7 +58,7 @@ class MeanGini(Agent):
 
     name = "mg"
     Settings = MeanGiniSettings
-    settings_by_mean = {"vpg": MeanGiniSettings, "ppo": MeanGiniPPOSettings}  # noqa: RUF012
+    settings_by_choice = {"vpg": MeanGiniSettings, "ppo": MeanGiniPPOSettings}  # noqa: RUF012
     settings: MeanGiniSettings | MeanGiniPPOSettings
 
     def risk_measure(self) -> RiskMeasure | None:

@@ -40,7 +40,7 @@ class MeanRisk(Agent):
 
     name = "mean_risk"
     Settings = MeanRiskSettings
-    settings_by_mean = {"vpg": MeanRiskSettings, "ppo": MeanRiskPPOSettings}  # noqa: RUF012
+    settings_by_choice = {"vpg": MeanRiskSettings, "ppo": MeanRiskPPOSettings}  # noqa: RUF012
     settings: MeanRiskSettings | MeanRiskPPOSettings
 
     def risk_measure(self) -> RiskMeasure | None:

@@ -47,7 +47,7 @@ class MVO(Agent):
 
     name = "mvo"
     Settings = MVOSettings
-    settings_by_mean = {"vpg": MVOSettings, "ppo": MVOPPOSettings}  # noqa: RUF012
+    settings_by_choice = {"vpg": MVOSettings, "ppo": MVOPPOSettings}  # noqa: RUF012
     settings: MVOSettings | MVOPPOSettings
 
     def risk_measure(self) -> RiskMeasure | None:

@@ -50,7 +50,7 @@ class MVP(Agent):
 
     name = "mvp"
     Settings = MVPSettings
-    settings_by_mean = {"vpg": MVPSettings, "ppo": MVPPPOSettings}  # noqa: RUF012
+    settings_by_choice = {"vpg": MVPSettings, "ppo": MVPPPOSettings}  # noqa: RUF012
     settings: MVPSettings | MVPPPOSettings
 
     def risk_measure(self) -> RiskMeasure | None:

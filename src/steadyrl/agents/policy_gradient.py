@@ -33,6 +33,11 @@ class PolicyGradient:
         return "batch"
 
     @property
+    def compilable(self) -> bool:
+        """A table, unless it needs the steps in order."""
+        return isinstance(self.policy, SoftmaxTable) and self.material != "episodes"
+
+    @property
     def policy_optimiser(self) -> optax.GradientTransformation:
         """How the policy takes its steps."""
         return optimiser(self.settings.optimiser, self.settings.policy_learning_rate)
@@ -52,7 +57,7 @@ class PolicyGradient:
         """The policy itself."""
         return self.acting(learner)
 
-    def in_numpy(self, learner: Learner, exploring: bool) -> tuple[Policy, Any]:
+    def in_numpy(self, learner: Learner, exploring_at: int | None = None) -> tuple[Policy, Any]:
         """The policy itself."""
         return self.policy, jax.tree.map(np.asarray, learner.theta)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.ppo_settings import PPOSettings
-from steadyrl.risk import RiskMeasure
 
 
 class PPO(Agent):
@@ -13,7 +12,3 @@ class PPO(Agent):
     name = "ppo"
     Settings = PPOSettings
     settings: PPOSettings
-
-    def risk_measure(self) -> RiskMeasure | None:
-        """Nothing is penalised."""
-        return None

@@ -48,9 +48,9 @@ class PPOSettings(PolicyGradientSettings):
     learning_rates: ClassVar[dict[str, float]] = {"table": 0.01, "mlp": 3e-4}
     optimisers: ClassVar[dict[str, str]] = {"table": "adam", "mlp": "adam"}
 
-    def completed(self, tabular: bool) -> Self:
+    def completed(self, tabular: bool, finite: bool = False) -> Self:
         """See `AgentSettings`."""
-        settings = super().completed(tabular)
+        settings = super().completed(tabular, finite)
         rate = self.value_learning_rate or settings.policy_learning_rate
         return dataclasses.replace(settings, value_learning_rate=rate)
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
+import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium.spaces import Discrete
 from jax import Array
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.algorithm import Algorithm, Learner, Material
-from steadyrl.agents.settings import AgentSettings
-from steadyrl.networks import Policy, ProbabilityTable, SoftmaxTable, Value
-from steadyrl.risk import RiskMeasure
+from steadyrl.agents.settings import EpisodeSettings
+from steadyrl.networks import Policy, ProbabilityTable
 from steadyrl.settings import setting
+from steadyrl.spaces import is_tabular
 from steadyrl.transitions import Transitions
 
 
 @dataclass(frozen=True)
-class QLearningSettings(AgentSettings):
+class QLearningSettings(EpisodeSettings):
     """Settings of Q-learning. The learning rate is the paper's for the Guarded Maze."""
 
     episodes_per_update: int | None = setting(
@@ -28,9 +31,16 @@ class QLearningSettings(AgentSettings):
     )
     q_learning_rate: float = setting(5e-3, "Step size of the action values.", above=0)
     exploration: float = setting(0.1, "epsilon: the share of random actions while learning.", least=0, most=1)
-    time_out_ends: bool = setting(
-        True, "Whether nothing is expected after a time limit; else the value of the last state is."
+    time_out_ends: bool | None = setting(
+        None,
+        "Whether nothing is expected after a time limit; else the value of the last state is. If not given, only where "
+        "the limit is part of a finite process, as in the Guarded Maze.",
     )
+
+    def completed(self, tabular: bool, finite: bool = False) -> Self:
+        """See `AgentSettings`."""
+        ends = finite if self.time_out_ends is None else self.time_out_ends
+        return dataclasses.replace(super().completed(tabular, finite), time_out_ends=ends)
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,25 @@ class TabularQ:
     n_states: int
     n_actions: int
     settings: QLearningSettings
+
+    @classmethod
+    def of(
+        cls, settings: QLearningSettings, observation_space: gym.Space[Any], action_space: gym.Space[Any]
+    ) -> TabularQ:
+        """For spaces that are numbered."""
+        if not is_tabular(observation_space, action_space):
+            raise ValueError(
+                f"{observation_space} and {action_space} are not supported by q_learning: "
+                "it learns a table, so both must be Discrete, from 0."
+            )
+        assert isinstance(observation_space, Discrete)
+        assert isinstance(action_space, Discrete)
+        return cls(int(observation_space.n), int(action_space.n), settings)
+
+    @property
+    def compilable(self) -> bool:
+        """It is a table."""
+        return True
 
     @property
     def material(self) -> Material:
@@ -60,9 +89,9 @@ class TabularQ:
         epsilon = self.settings.exploration
         return (1 - epsilon) * self.learned(learner) + epsilon / self.n_actions
 
-    def in_numpy(self, learner: Learner, exploring: bool) -> tuple[Policy, Any]:
+    def in_numpy(self, learner: Learner, exploring_at: int | None = None) -> tuple[Policy, Any]:
         """Either of them as a table."""
-        table = self.acting(learner) if exploring else self.learned(learner)
+        table = self.learned(learner) if exploring_at is None else self.acting(learner)
         return ProbabilityTable(self.n_states, self.n_actions), np.asarray(table)
 
     def update(self, learner: Learner, steps: Transitions) -> tuple[Learner, Array]:
@@ -88,11 +117,6 @@ class QLearning(Agent):
     Settings = QLearningSettings
     settings: QLearningSettings
 
-    def risk_measure(self) -> RiskMeasure | None:
-        """Nothing is penalised."""
-        return None
-
-    def mean_part(self, policy: Policy, value: Value, measure: RiskMeasure | None) -> Algorithm:
+    def build(self) -> Algorithm:
         """A table of action values."""
-        assert isinstance(policy, SoftmaxTable), "Q-learning has only tables"
-        return TabularQ(policy.n_states, policy.n_actions, self.settings)
+        return TabularQ.of(self.settings, self.observation_space, self.action_space)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.vpg import VPGSettings
-from steadyrl.risk import RiskMeasure
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,3 @@ class Reinforce(Agent):
     name = "reinforce"
     Settings = ReinforceSettings
     settings: ReinforceSettings
-
-    def risk_measure(self) -> RiskMeasure | None:
-        """Nothing is penalised."""
-        return None

@@ -23,13 +23,32 @@ class AgentSettings(Settings):
     """What every agent needs."""
 
     gamma: float = setting(0.999, "Discount factor of the return.", above=0, most=1)
+    longest_episode: int = setting(
+        100_000, "Steps after which an episode counts as endless, which is an error.", least=1
+    )
+
+    @property
+    def n(self) -> int:
+        """How many whole episodes a round is."""
+        return 1
+
+    def completed(self, tabular: bool, finite: bool = False) -> Self:
+        """With whatever was left to the environment decided.
+
+        `tabular` if its states and actions are numbered; `finite` if it is a finite process known in full, of which its
+        time limit is a part.
+        """
+        return self
+
+
+@dataclass(frozen=True)
+class EpisodeSettings(AgentSettings):
+    """What methods need that learn from whole episodes."""
+
     episodes_per_update: int | None = setting(
         None,
         "n: whole episodes collected before each round of updates; if not given, 50 for a table and 20 for a network.",
         least=1,
-    )
-    longest_episode: int = setting(
-        100_000, "Steps after which an episode counts as endless, which is an error.", least=1
     )
 
     @property
@@ -38,13 +57,13 @@ class AgentSettings(Settings):
         assert self.episodes_per_update is not None, "settings are completed before they are used"
         return self.episodes_per_update
 
-    def completed(self, tabular: bool) -> Self:
-        """With whatever was left to the environment decided; `tabular` if its states and actions are numbered."""
+    def completed(self, tabular: bool, finite: bool = False) -> Self:
+        """See `AgentSettings`."""
         return dataclasses.replace(self, episodes_per_update=self.episodes_per_update or (50 if tabular else 20))
 
 
 @dataclass(frozen=True)
-class PolicyGradientSettings(AgentSettings):
+class PolicyGradientSettings(EpisodeSettings):
     """What every policy gradient needs."""
 
     policy_learning_rate: float | None = setting(
@@ -71,7 +90,7 @@ class PolicyGradientSettings(AgentSettings):
     learning_rates: ClassVar[dict[str, float]] = {"table": 1e-4, "mlp": 7e-4}
     optimisers: ClassVar[dict[str, str]] = {"table": "sgd", "mlp": "adam"}
 
-    def completed(self, tabular: bool) -> Self:
+    def completed(self, tabular: bool, finite: bool = False) -> Self:
         """See `AgentSettings`."""
         network = self.network if self.network != "auto" else "table" if tabular else "mlp"
         if network == "table" and not tabular:
@@ -79,7 +98,7 @@ class PolicyGradientSettings(AgentSettings):
         if network == "table" and self.normalise_observations:
             raise ValueError("normalise_observations=True: the states of a table are numbers of rows. Leave it out.")
         return dataclasses.replace(
-            super().completed(network == "table"),
+            super().completed(network == "table", finite),
             network=network,
             optimiser=self.optimiser if self.optimiser != "auto" else self.optimisers[network],
             policy_learning_rate=self.policy_learning_rate or self.learning_rates[network],

@@ -46,7 +46,7 @@ class Tamar(Agent):
 
     name = "tamar"
     Settings = TamarSettings
-    settings_by_mean = {"vpg": TamarSettings, "ppo": TamarPPOSettings}  # noqa: RUF012
+    settings_by_choice = {"vpg": TamarSettings, "ppo": TamarPPOSettings}  # noqa: RUF012
     settings: TamarSettings | TamarPPOSettings
 
     def risk_measure(self) -> RiskMeasure | None:

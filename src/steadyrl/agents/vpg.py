@@ -46,9 +46,9 @@ class VPGSettings(PolicyGradientSettings):
         above=0,
     )
 
-    def completed(self, tabular: bool) -> Self:
+    def completed(self, tabular: bool, finite: bool = False) -> Self:
         """See `AgentSettings`."""
-        settings = super().completed(tabular)
+        settings = super().completed(tabular, finite)
         assert settings.policy_learning_rate is not None
         rate = (100 if settings.network == "table" else 10) * settings.policy_learning_rate
         return dataclasses.replace(settings, value_learning_rate=self.value_learning_rate or rate)

@@ -24,8 +24,10 @@ class Source(NamedTuple):
     """Makes another like `env`; None where only this one is there."""
 
     @classmethod
-    def of(cls, env: AnyEnv, **options: Any) -> Source:
+    def of(cls, env: AnyEnv | Source, **options: Any) -> Source:
         """From what the user passed. An environment that was made by somebody else may have been changed: no copies."""
+        if isinstance(env, Source):
+            return env
         if isinstance(env, VectorEnv):
             return cls(env, None)
         made = resolve(env, **options)

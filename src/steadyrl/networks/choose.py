@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.spaces import Box, Discrete
 
+from steadyrl.networks.action_range import ActionRange
 from steadyrl.networks.categorical import CategoricalNetwork
 from steadyrl.networks.mlp import MLP, ValueNetwork
 from steadyrl.networks.normal import NormalNetwork
@@ -32,6 +33,5 @@ def networks_for(
     if isinstance(action_space, Discrete):
         return CategoricalNetwork(MLP((inputs, *hidden, int(action_space.n))), int(action_space.start)), value
     assert isinstance(action_space, Box)
-    low, high = (tuple(map(float, bound.ravel())) for bound in (action_space.low, action_space.high))
-    mlp = MLP((inputs, *hidden, len(low)))
-    return NormalNetwork(mlp, low, high, action_space.shape, str(action_space.dtype), initial_log_std), value
+    actions = ActionRange.of(action_space)
+    return NormalNetwork(MLP((inputs, *hidden, actions.dimensions)), actions, initial_log_std), value

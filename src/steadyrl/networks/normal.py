@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from steadyrl.networks.action_range import ActionRange
 from steadyrl.networks.mlp import MLP
 
 
@@ -19,29 +19,17 @@ from steadyrl.networks.mlp import MLP
 class NormalNetwork:
     """A normal distribution for each dimension of the action, whose standard deviation does not depend on the state.
 
-    Where every dimension has two bounds, actions are counted in units of half their range from its middle, so that
-    they and `initial_log_std` mean the same in every environment, and the mean is tanh of the network's output. Else
-    the mean is the output itself. Samples may leave the bounds: the likelihood is that of the sample, the environment
-    gets it clipped (deviation 30).
+    Where the range has bounds the mean is tanh of the network's output, else the output itself. Samples may leave the
+    bounds: the likelihood is that of the sample, the environment gets it clipped (deviation 30).
     """
 
     mlp: MLP
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    shape: tuple[int, ...]
-    """Of an action as the environment takes it; here actions are flat."""
-    dtype: str
-    """Of an action as the environment takes it."""
+    range: ActionRange
     initial_log_std: float
-
-    @cached_property
-    def bounded(self) -> bool:
-        """Whether every dimension has both bounds."""
-        return all(map(math.isfinite, self.low + self.high))
 
     def init(self, key: Array) -> dict[str, Any]:
         """Parameters to start from."""
-        return {"mean": self.mlp.init(key), "log_std": jnp.full(len(self.low), self.initial_log_std)}
+        return {"mean": self.mlp.init(key), "log_std": jnp.full(self.range.dimensions, self.initial_log_std)}
 
     def log_prob(self, parameters: dict[str, Any], observations: Array | None, actions: Array | None) -> Array:
         """Log of the density at each of P actions: [..., inputs] and [..., P, d] to [..., P]."""
@@ -54,7 +42,7 @@ class NormalNetwork:
         assert observations is not None, "only tables have a probability for every state"
         assert actions is not None, "actions come with observations"
         mean = self.mlp(parameters["mean"], observations)
-        mean = jnp.tanh(mean) if self.bounded else mean
+        mean = jnp.tanh(mean) if self.range.bounded else mean
         log_std = parameters["log_std"]
         z = (actions - mean[..., None, :]) * jnp.exp(-log_std)
         log_prob = jnp.sum(-0.5 * z**2 - log_std - 0.5 * math.log(2 * math.pi), axis=-1)
@@ -63,26 +51,14 @@ class NormalNetwork:
 
     def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
         """[steps, d]: standard normal."""
-        return generator.standard_normal((steps, len(self.low)), dtype=np.float32)
+        return generator.standard_normal((steps, self.range.dimensions), dtype=np.float32)
 
     def act(self, parameters: dict[str, Any], observations: Any, noise: Any) -> Any:
         """[k, d]: a sample, or the mean."""
         mean = self.mlp.in_numpy(parameters["mean"], observations)
-        mean = np.tanh(mean) if self.bounded else mean
+        mean = np.tanh(mean) if self.range.bounded else mean
         return mean if noise is None else mean + np.exp(parameters["log_std"]) * noise
 
     def to_space(self, actions: Any) -> Any:
         """Clipped to the bounds, in the space's units, shape and precision."""
-        low, high, middle, half_range = self._bounds
-        if self.bounded:
-            actions = middle + half_range * actions
-        clipped = np.minimum(np.maximum(actions, low), high)
-        return clipped.reshape(-1, *self.shape).astype(self.dtype, copy=False)
-
-    @cached_property
-    def _bounds(self) -> tuple[Any, Any, Any, Any]:
-        """Low, high, and where all are finite the middle and half of the range, in the space's precision."""
-        low, high = np.asarray(self.low), np.asarray(self.high)
-        middle, half_range = ((low + high) / 2, (high - low) / 2) if self.bounded else (low, high)
-        low, high, middle, half_range = (x.astype(self.dtype) for x in (low, high, middle, half_range))
-        return low, high, middle, half_range
+        return self.range.to_space(actions)

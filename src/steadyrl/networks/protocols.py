@@ -11,11 +11,24 @@ from numpy.typing import NDArray
 Parameters = Any
 
 
-class Policy(Protocol):
-    """A distribution over actions for each observation. Implementations are frozen and hashable.
+class Acting(Protocol):
+    """Whatever names an action for each observation, in NumPy: a call of a compiled program costs more than acting."""
 
-    Learning happens in JAX, acting in NumPy: a call of a compiled program costs more than so small a product.
-    """
+    def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
+        """[steps, ...]: all that is random about so many actions of one episode."""
+        ...
+
+    def act(self, parameters: Parameters, observations: Any, noise: Any) -> Any:
+        """[k, ...]: an action for each observation, from NumPy's parameters; the likeliest where `noise` is None."""
+        ...
+
+    def to_space(self, actions: Any) -> Any:
+        """The actions as the environment takes them."""
+        ...
+
+
+class Policy(Acting, Protocol):
+    """A distribution over actions for each observation, to learn in JAX. Implementations are frozen and hashable."""
 
     def init(self, key: Array) -> Parameters:
         """Parameters to start from."""
@@ -32,18 +45,6 @@ class Policy(Protocol):
         self, parameters: Parameters, observations: Array | None, actions: Array | None
     ) -> tuple[Array, Array]:
         """`log_prob`, and the entropy of the policy at each observation, [..., L]: both from one pass."""
-        ...
-
-    def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
-        """[steps, ...]: all that is random about so many actions of one episode."""
-        ...
-
-    def act(self, parameters: Parameters, observations: Any, noise: Any) -> Any:
-        """[k, ...]: an action for each observation, from NumPy's parameters; the likeliest where `noise` is None."""
-        ...
-
-    def to_space(self, actions: Any) -> Any:
-        """The actions as the environment takes them."""
         ...
 
 

@@ -1,0 +1,57 @@
+"""What methods share that learn from a memory of single steps."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+import optax
+
+from steadyrl.agents.algorithm import Algorithm, Replaying
+from steadyrl.agents.settings import AgentSettings
+from steadyrl.memory import Memory
+from steadyrl.settings import setting
+
+
+@dataclass(frozen=True)
+class ReplaySettings(AgentSettings):
+    """What every method with a replay memory needs. Names are Stable-Baselines3's, where it has one."""
+
+    gamma: float = setting(0.99, "Discount factor of the return.", above=0, most=1)
+    learning_rate: float = setting(3e-4, "Step size of the networks.", above=0)
+    batch_size: int = setting(256, "Transitions drawn from the memory for an update.", least=1)
+    buffer_size: int = setting(1_000_000, "Transitions that the memory holds; then the oldest are forgotten.", least=1)
+    learning_starts: int = setting(1000, "Transitions in the memory before the first update.", least=1)
+    train_freq: int = setting(50, "Steps of the environment between rounds of updates.", least=1)
+    gradient_steps: int | None = setting(
+        None, "Updates in such a round; if not given, train_freq: one update a step.", least=1
+    )
+    time_out_ends: bool = setting(
+        False, "Whether a time limit counts as an end; if not, the value of the last observation is expected beyond it."
+    )
+    hidden: tuple[int, ...] = setting((256, 256), "Sizes of the hidden layers of networks.", least=1)
+
+    def completed(self, tabular: bool, finite: bool = False) -> Self:
+        """See `AgentSettings`."""
+        return dataclasses.replace(self, gradient_steps=self.gradient_steps or self.train_freq)
+
+    @property
+    def updates(self) -> int:
+        """`gradient_steps`, once it is decided."""
+        assert self.gradient_steps is not None, "settings are completed before they are used"
+        return self.gradient_steps
+
+
+def descended(rate: float, parameters: Any, optimiser: Any, gradient: Any) -> tuple[Any, Any]:
+    """Parameters and Adam's state after one step down the gradient."""
+    moves, optimiser = optax.adam(rate).update(gradient, optimiser)
+    return optax.apply_updates(parameters, moves), optimiser
+
+
+def memory_of(algorithm: Algorithm) -> Memory | None:
+    """An empty memory, if the algorithm learns from one."""
+    if algorithm.material != "replayed":
+        return None
+    replaying = cast(Replaying, algorithm)
+    return Memory(replaying.layout.width, replaying.settings.buffer_size)

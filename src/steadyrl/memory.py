@@ -1,0 +1,90 @@
+"""A replay memory: the latest transitions, each a row of numbers, from which batches are drawn."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Replayed(NamedTuple):
+    """Transitions drawn from a memory: U batches of B. Arrays are NumPy's or JAX's."""
+
+    observations: Any
+    """[U, B, inputs]."""
+    actions: Any
+    """[U, B, outputs]."""
+    rewards: Any
+    """[U, B]: as the environment paid them."""
+    next_observations: Any
+    """[U, B, inputs]."""
+    ends: Any
+    """[U, B]: 1 where nothing comes after the step, else 0."""
+    timesteps: Any
+    """How many steps of learning there had been."""
+
+
+class Layout(NamedTuple):
+    """Where in a row the parts of a transition are."""
+
+    inputs: int
+    """How many numbers an observation is."""
+    outputs: int
+    """How many numbers an action is."""
+
+    @property
+    def width(self) -> int:
+        """Of a row."""
+        return 2 * self.inputs + self.outputs + 2
+
+    def row(self, observation: Any, action: Any, reward: float, next_observation: Any, ends: bool) -> Any:
+        """A transition as a row."""
+        return np.concatenate([observation, np.ravel(action), [reward], next_observation, [ends]], dtype=np.float32)
+
+    def parts(self, rows: Any, timesteps: Any) -> Replayed:
+        """The parts of rows [U, B, width], drawn after so many steps."""
+        s, a = self.inputs, self.inputs + self.outputs
+        return Replayed(rows[..., :s], rows[..., s:a], rows[..., a], rows[..., a + 1 : -1], rows[..., -1], timesteps)
+
+
+class Memory:
+    """The last `capacity` rows that were added. Its pages are taken from the system as they fill."""
+
+    def __init__(self, width: int, capacity: int) -> None:
+        try:
+            self._rows = np.empty((capacity, width), np.float32)
+        except MemoryError:
+            raise ValueError(
+                f"buffer_size={capacity}: a memory of so many transitions needs {4e-9 * width * capacity:,.1f} GB. "
+                "Lower buffer_size."
+            ) from None
+        self.added = 0
+
+    def __len__(self) -> int:
+        return min(self.added, len(self._rows))
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes when it is full."""
+        return self._rows.nbytes
+
+    @property
+    def rows(self) -> NDArray[np.float32]:
+        """All that is there: row k of the latest was added as number k, k + capacity, ..."""
+        return self._rows[: len(self)]
+
+    def add(self, row: Any) -> None:
+        """Remember a row, in place of the oldest if there is no room."""
+        self._rows[self.added % len(self._rows)] = row
+        self.added += 1
+
+    def restore(self, rows: Any, added: int) -> None:
+        """Become the memory that had these `rows` after so many were `added`."""
+        self._rows[: len(rows)] = rows
+        self.added = added
+
+    def sample(self, generator: np.random.Generator, updates: int, batch: int) -> NDArray[np.float32]:
+        """[updates, batch, width]: drawn independently and equally likely from all rows that are there."""
+        drawn = generator.integers(len(self), size=(updates, batch))
+        return self._rows.take(drawn, axis=0)

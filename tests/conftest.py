@@ -1,0 +1,23 @@
+"""What several tests share."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from steadyrl.networks import MLP
+
+
+@pytest.fixture(scope="module")
+def numpys_layers():
+    """Layers start from NumPy's random numbers: JAX would compile its own, for seconds, shape by shape."""
+
+    def init(self, key):
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
+        ends = zip(self.sizes[:-1], self.sizes[1:], strict=True)
+        draw = lambda *shape: jnp.asarray(rng.standard_normal(shape, dtype=np.float32) / 2)  # noqa: E731
+        return [{"weight": draw(inputs, outputs), "bias": draw(outputs)} for inputs, outputs in ends]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MLP, "init", init)
+        yield

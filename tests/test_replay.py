@@ -1,0 +1,147 @@
+"""DQN and TD3 against plain loops in NumPy and PyTorch's rules, step by step."""
+
+import gymnasium as gym
+import jax
+import numpy as np
+import pytest
+
+from steadyrl.agents.dqn import DeepQ, DQNSettings
+from steadyrl.agents.td3 import TD3Settings, TwinDelayed
+from steadyrl.memory import Replayed
+
+KEY = jax.random.key(3)
+OBSERVATIONS = gym.spaces.Box(-1, 1, (3,))
+RNG = np.random.default_rng(0)
+
+pytestmark = pytest.mark.usefixtures("numpys_layers")
+
+
+def normal(shape):
+    return RNG.standard_normal(shape, dtype=np.float32)
+
+
+def replayed(updates, batch, actions, timesteps=1):
+    shape = (updates, batch)
+    return Replayed(
+        normal((*shape, 3)),
+        actions,
+        normal(shape),
+        normal((*shape, 3)),
+        (RNG.random(shape) < 0.3).astype(np.float32),
+        timesteps,
+    )
+
+
+def forward(layers, x):
+    """Outputs, and what the backward pass needs."""
+    inputs = []
+    for k, layer in enumerate(layers):
+        inputs.append(x)
+        x = x @ layer["weight"] + layer["bias"]
+        if k < len(layers) - 1:
+            x = np.maximum(x, 0)
+    return x, inputs
+
+
+def backward(layers, inputs, of_output):
+    """Gradients of the layers, and of the input."""
+    gradients = []
+    for layer, x in zip(reversed(layers), reversed(inputs), strict=True):
+        gradients.append({"weight": x.T @ of_output, "bias": of_output.sum(axis=0)})
+        of_output = (of_output @ layer["weight"].T) * (x > 0 if layer is not layers[0] else 1)
+    return gradients[::-1], of_output
+
+
+class Adam:
+    def __init__(self, rate):
+        self.rate, self.m, self.v, self.t = rate, 0.0, 0.0, 0
+
+    def step(self, layers, gradients):
+        self.t += 1
+        g = np.concatenate([layer[name].ravel() for layer in gradients for name in ("weight", "bias")])
+        self.m, self.v = 0.9 * self.m + 0.1 * g, 0.999 * self.v + 0.001 * g**2
+        move = self.rate * (self.m / (1 - 0.9**self.t)) / (np.sqrt(self.v / (1 - 0.999**self.t)) + 1e-8)
+        moved = []
+        for layer in layers:
+            moved.append({})
+            for name in ("weight", "bias"):
+                size = layer[name].size
+                moved[-1][name] = layer[name] - move[:size].reshape(layer[name].shape)
+                move = move[size:]
+        return moved
+
+
+def in_64_bits(tree):
+    return jax.tree.map(lambda x: np.asarray(x, np.float64), tree)
+
+
+def assert_close(ours, theirs):
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=2e-4, atol=2e-5), ours, theirs)
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("huber", [False, True])
+def test_dqn_is_the_textbooks(double, huber):
+    settings = DQNSettings(
+        gamma=0.9, learning_rate=0.01, hidden=(8, 8), double=double, huber=huber, train_freq=2, target_update_interval=5
+    ).completed(tabular=False)
+    algorithm = DeepQ.of(settings, OBSERVATIONS, gym.spaces.Discrete(4))
+    learner, update = algorithm.init(KEY), jax.jit(algorithm.update)
+    Q, target, adam = in_64_bits(learner.theta), in_64_bits(learner.theta), Adam(0.01)
+    for timesteps in (2, 4, 6, 8, 10):
+        actions = RNG.integers(4, size=(2, 16, 1)).astype(np.float32)
+        some = replayed(2, 16, actions, timesteps)
+        some = some._replace(rewards=3 * some.rewards)  # Errors on both sides of 1.
+        learner, updates = update(learner, some)
+        assert updates == 2
+        if timesteps in (6, 10):  # The target is copied at steps 5 and 10.
+            target = Q
+        for u in range(2):
+            beyond = forward(target, some.next_observations[u])[0]
+            best = (forward(Q, some.next_observations[u])[0] if double else beyond).argmax(axis=1)
+            y = some.rewards[u] + 0.9 * (1 - some.ends[u]) * beyond[np.arange(16), best]
+            values, inputs = forward(Q, some.observations[u])
+            chosen = actions[u, :, 0].astype(int)
+            error = values[np.arange(16), chosen] - y
+            of_output = np.zeros_like(values)
+            of_output[np.arange(16), chosen] = (np.clip(error, -1, 1) if huber else error) / 16
+            Q = adam.step(Q, backward(Q, inputs, of_output)[0])
+    assert_close(learner.theta, Q)
+    assert_close(learner.targets, target)
+
+
+def test_td3_is_algorithm_1_of_its_paper():
+    """Two critics to the lower target with smoothed actions; policy and targets at every second update."""
+    settings = TD3Settings(
+        gamma=0.9, learning_rate=0.01, hidden=(8, 8), tau=0.1, target_policy_noise=0.4, target_noise_clip=0.3
+    ).completed(tabular=False)
+    algorithm = TwinDelayed.of(settings, OBSERVATIONS, gym.spaces.Box(-2, 2, (2,)))
+    learner, update = algorithm.init(KEY), jax.jit(algorithm.update)
+    key = jax.random.wrap_key_data(learner.key)
+    pi, (Q1, Q2) = in_64_bits(learner.theta), in_64_bits(learner.phi)
+    slow = [pi, Q1, Q2]
+    adams = [Adam(0.01) for _ in range(3)]
+    some = replayed(6, 16, RNG.uniform(-1, 1, (6, 16, 2)).astype(np.float32), timesteps=())
+    for rounds in (slice(0, 3), slice(3, 6)):  # The rhythm of two goes on from one round to the next.
+        learner, _ = update(learner, jax.tree.map(lambda x, r=rounds: x[r], some))
+    for u in range(6):
+        s, a, r, after, ends = (x[u] for x in some[:5])
+        noise = np.clip(0.4 * np.asarray(jax.random.normal(jax.random.fold_in(key, u), a.shape)), -0.3, 0.3)
+        following = np.clip(np.tanh(forward(slow[0], after)[0]) + noise, -1, 1)
+        there = np.concatenate([after, following], axis=1)
+        y = r + 0.9 * (1 - ends) * np.minimum(forward(slow[1], there)[0][:, 0], forward(slow[2], there)[0][:, 0])
+        here, critics = np.concatenate([s, a], axis=1), []
+        for Q, adam in zip((Q1, Q2), adams[1:], strict=True):
+            value, inputs = forward(Q, here)
+            critics.append(adam.step(Q, backward(Q, inputs, 2 * (value - y[:, None]) / 16)[0]))
+        Q1, Q2 = critics
+        if u % 2 == 1:
+            out, inputs = forward(pi, s)
+            action = np.tanh(out)
+            _, at = forward(Q1, np.concatenate([s, action], axis=1))
+            of_action = backward(Q1, at, -np.ones((16, 1)) / 16)[1][:, 3:]
+            pi = adams[0].step(pi, backward(pi, inputs, of_action * (1 - action**2))[0])
+            slow = jax.tree.map(lambda old, new: 0.9 * old + 0.1 * new, slow, [pi, Q1, Q2])
+    assert_close(learner.theta, pi)
+    assert_close(learner.phi, [Q1, Q2])
+    assert_close([learner.targets.theta, *learner.targets.phi], slow)
