@@ -32,8 +32,9 @@ class DQNSettings(ReplaySettings):
     train_freq: int = setting(4, "Steps of the environment between rounds of updates.", least=1)
     hidden: tuple[int, ...] = setting((128, 128), "Sizes of the hidden layers of the network.", least=1)
     target_update_interval: int = setting(
-        500, "Steps of the environment between copies of the network to the target network.", least=1
+        500, "Steps of the environment between moves of the target network towards the network.", least=1
     )
+    tau: float = setting(1.0, "How far it moves each time; with 1 it becomes a copy.", above=0, most=1)
     exploration_initial_eps: float = setting(1.0, "The share of random actions at the start.", least=0, most=1)
     exploration_final_eps: float = setting(0.05, "The share of random actions in the end.", least=0, most=1)
     exploration_steps: int = setting(10_000, "Steps over which the one becomes the other, in a line.", least=1)
@@ -89,10 +90,10 @@ class DeepQ:
         return self.policy, Valued(layers, eps)
 
     def update(self, learner: Learner, replayed: Replayed) -> tuple[Learner, Array]:
-        """An update from each batch; before them a new target network, if its time came since the last round."""
-        interval = self.settings.target_update_interval
-        due = replayed.timesteps // interval > (replayed.timesteps - self.settings.train_freq) // interval
-        targets = jax.tree.map(lambda old, new: jnp.where(due, new, old), learner.targets, learner.theta)
+        """An update from each batch; before them the target network moves, as often as was due since the last round."""
+        s, t = self.settings, replayed.timesteps
+        moves = t // s.target_update_interval - (t - s.train_freq) // s.target_update_interval
+        targets = optax.incremental_update(learner.theta, learner.targets, 1 - jnp.power(1 - s.tau, moves))
         batches = replayed._replace(timesteps=())
         learner = learner._replace(targets=targets)
         learner, _ = jax.lax.scan(lambda so_far, batch: (self.step(so_far, batch), None), learner, batches)
