@@ -114,7 +114,7 @@ class Process:
 
 def thread_limits(threads: int) -> dict[str, str]:
     """Variables that keep OpenMP, OpenBLAS and XLA to so many threads."""
-    limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC"), str(threads))
     if threads == 1:  # XLA knows one or all.
         limits["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     return limits

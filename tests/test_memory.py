@@ -178,3 +178,16 @@ def test_observations_are_remembered_as_networks_see_them(kind, width):
         np.testing.assert_array_equal(ours.next_observations[:, where], steps + 1)
     first = np.flatnonzero(steps == 0)
     np.testing.assert_array_equal(ours.ends.nonzero()[0], [i - 1 for i in [*first[1:], len(steps)] if ours.ends[i - 1]])
+
+
+@pytest.mark.parametrize("before", [2, 7])
+def test_an_episode_can_be_forgotten_even_when_the_memory_is_full(before):
+    memory = Memory(1, 5)
+    for number in range(before):
+        memory.add([number])
+    kept, rows = memory.keep(), memory.rows.copy()
+    for number in range(100, 108):
+        memory.add([number])
+    memory.forget_since(kept)
+    assert memory.added == before
+    assert (memory.rows == rows).all()

@@ -84,6 +84,23 @@ def test_updates_come_in_rounds_wherever_episodes_end(rhythm, monkeypatch):
     assert len(set(generators)) == len(rounds), "each round draws anew"
 
 
+def test_it_acts_by_what_it_learned_from_the_next_step_on_and_no_sooner(monkeypatch):
+    """Here each round makes another action the best, whether or not an episode ends there."""
+    rounds = []
+
+    def turn(algorithm, learner, rows, timesteps):
+        rounds.append(timesteps)
+        best = {**learner.theta[-1], "bias": 1e9 * np.eye(3, dtype=np.float32)[len(rounds) % 3]}
+        return learner._replace(theta=[*learner.theta[:-1], best])
+
+    monkeypatch.setattr("steadyrl.replay_engine._update", turn)
+    agent = learned(DQN, 15, exploration_initial_eps=0.0, exploration_final_eps=0.0, buffer_size=100)
+    actions = agent.algorithm.layout.parts(agent.memory.rows, 0).actions[:, 0]
+    made = np.searchsorted(rounds, np.arange(agent.timesteps), side="right")  # Rounds before each step.
+    np.testing.assert_array_equal(actions[made > 0], made[made > 0] % 3)
+    assert len(rounds) > 10
+
+
 @each_kind
 def test_every_update_is_made_and_told(kind):
     agent = learned(kind, 12)
@@ -220,7 +237,7 @@ class Bounded(Counter):
         (lambda: MVPI(Unbounded), "lowest and a highest value"),
         (lambda: MVPI("CartPole-v1", solver="sarsa"), "solver=sarsa: it is one of q_learning, dqn, td3"),
         (lambda: MVPI("CartPole-v1", q_learning_rate=0.1), "q_learning_rate: .* solver='q_learning'"),
-        (lambda: MVPI("CartPole-v1", solver="dqn", tau=0.1), "tau: .* solver='td3'"),
+        (lambda: MVPI("CartPole-v1", solver="dqn", policy_delay=3), "policy_delay: .* solver='td3'"),
         (lambda: MVPI(MAZE, batch_size=8), "batch_size: .* solver='dqn'"),
         (lambda: DQN("CartPole-v1", risk_aversion=0.1), "unknown setting 'risk_aversion'"),
         (lambda: DQN("CartPole-v1", lr=0.1), "Did you mean 'learning_rate'"),
@@ -391,9 +408,9 @@ def test_dqn_finds_the_way_out_and_what_it_is_worth():
 
 
 class Echo(gym.Env):
-    """Each step asks for an action, 0.5 or 2, and pays for the one before: less by the square of its error.
+    """Each step asks for an action, 0.5 or 2, and pays for the one before: less by the square of half its error.
 
-    At once it pays a fifth of the action, so a step is best at 1 / (10 gamma) above what it asks for.
+    At once it pays a twentieth of the action, so a step is best at 1 / (10 gamma) above what it asks for.
     """
 
     observation_space, action_space = Box(-9, 9, (2,)), Box(-1, 3, (1,))
@@ -404,8 +421,8 @@ class Echo(gym.Env):
         return self.observation(), {}
 
     def step(self, action):
-        reward = float(action[0]) / 5 - self.debt
-        self.debt = (float(action[0]) - (2.0 if self.asked else 0.5)) ** 2
+        reward = float(action[0]) / 20 - self.debt
+        self.debt = ((float(action[0]) - (2.0 if self.asked else 0.5)) / 2) ** 2
         return self.observation(), reward, False, False, {}
 
     def observation(self):
@@ -414,9 +431,10 @@ class Echo(gym.Env):
 
 
 def test_td3_finds_the_best_action_of_a_range():
-    settings = {"hidden": (32,), "gamma": 0.8, "learning_rate": 3e-3, "batch_size": 64, "tau": 0.02}
+    """The highest action pays most at once: only what comes after tells that another is better."""
+    settings = {"hidden": (64,), "gamma": 0.8, "learning_rate": 3e-3, "batch_size": 64, "tau": 0.02}
     settings |= {"learning_starts": 500, "train_freq": 20, "gradient_steps": 60}
     agent = TD3(lambda: TimeLimit(Echo(), 100), seed=0, **settings)
-    agent.learn(1200, progress_bar=False)
+    agent.learn(1500, progress_bar=False)
     asked = np.float32([[0, 0.1], [1, 0.1]])
-    np.testing.assert_allclose(agent.predict(asked)[0][:, 0], [0.625, 2.125], atol=0.25)
+    np.testing.assert_allclose(agent.predict(asked)[0][:, 0], [0.625, 2.125], atol=0.3)

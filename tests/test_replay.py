@@ -79,12 +79,15 @@ def assert_close(ours, theirs):
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=2e-4, atol=2e-5), ours, theirs)
 
 
-@pytest.mark.parametrize("double", [False, True])
-@pytest.mark.parametrize("huber", [False, True])
-def test_dqn_is_the_textbooks(double, huber):
-    settings = DQNSettings(
-        gamma=0.9, learning_rate=0.01, hidden=(8, 8), double=double, huber=huber, train_freq=2, target_update_interval=5
-    ).completed(tabular=False)
+@pytest.mark.parametrize(
+    ("double", "huber", "tau", "interval"),
+    [(False, False, 1.0, 5), (False, True, 0.3, 5), (True, False, 1.0, 1), (True, True, 0.3, 1)],
+)
+def test_dqn_is_the_textbooks(double, huber, tau, interval):
+    common = {"gamma": 0.9, "learning_rate": 0.01, "hidden": (8, 8), "train_freq": 2}
+    settings = DQNSettings(double=double, huber=huber, tau=tau, target_update_interval=interval, **common).completed(
+        tabular=False
+    )
     algorithm = DeepQ.of(settings, OBSERVATIONS, gym.spaces.Discrete(4))
     learner, update = algorithm.init(KEY), jax.jit(algorithm.update)
     Q, target, adam = in_64_bits(learner.theta), in_64_bits(learner.theta), Adam(0.01)
@@ -94,8 +97,9 @@ def test_dqn_is_the_textbooks(double, huber):
         some = some._replace(rewards=3 * some.rewards)  # Errors on both sides of 1.
         learner, updates = update(learner, some)
         assert updates == 2
-        if timesteps in (6, 10):  # The target is copied at steps 5 and 10.
-            target = Q
+        # As often as a step since the last round was one for it: every 5 steps at 5 and 10, in the rounds of 6 and 10.
+        for _ in [step for step in (timesteps - 1, timesteps) if step % interval == 0]:
+            target = jax.tree.map(lambda old, new: (1 - tau) * old + tau * new, target, Q)
         for u in range(2):
             beyond = forward(target, some.next_observations[u])[0]
             best = (forward(Q, some.next_observations[u])[0] if double else beyond).argmax(axis=1)

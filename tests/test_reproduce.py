@@ -140,19 +140,36 @@ def test_a_sweep_trains_each_value_and_draws_its_figure(tmp_path):
     assert "Tamar printed 1e-06" in (tmp_path / "maze" / "sensitivity.md").read_text()
 
 
-def test_runs_of_different_lengths_are_read_as_far_as_all_go(tmp_path):
-    """Trained for so many steps, seeds play different numbers of episodes, and their last records are shorter."""
-    for seed, (records, evaluations) in enumerate([([10, 20, 30, 35], [20, 35]), ([10, 20, 30, 40, 42], [20, 40, 42])]):
-        folder = tmp_path / f"seed{seed}"
-        folder.mkdir()
-        for file, episodes in (("metrics.jsonl", records), ("evaluations.jsonl", evaluations)):
-            lines = [json.dumps({"episodes": n, "return": n + seed}) for n in episodes]
-            (folder / file).write_text("\n".join(lines) + "\n")
-    recorded = read_recorded([tmp_path / "seed0", tmp_path / "seed1"])
-    assert recorded.training["episodes"].tolist() == [[10, 20, 30]] * 2
-    assert recorded.training["return"].tolist() == [[10, 20, 30], [11, 21, 31]]
-    assert recorded.evaluations["return"].tolist() == [[20], [21]]
-    assert read_recorded([tmp_path / "seed1"]).training["episodes"].tolist() == [[10, 20, 30, 40, 42]]
+def write_records(folder, **files):
+    folder.mkdir()
+    for name, records in files.items():
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def test_seeds_trained_for_steps_are_read_at_the_same_steps(tmp_path):
+    """One plays few long episodes, the other many short ones; the return is a hundredth of the steps learned from."""
+    for seed, length in enumerate((500, 20)):
+        records = [
+            {"episodes": n, "timesteps": n * length, "return": n * length / 100, "gini_deviation": 1.0}
+            for n in range(10, 10_000 // length + 1, 10)
+        ]
+        last = {"episodes": records[-1]["episodes"] + 1, "timesteps": 10_100, "return": 999.0}  # One episode: no GD.
+        write_records(tmp_path / f"seed{seed}", metrics=[*records, last], evaluations=records)
+    recorded = read_recorded([tmp_path / "seed0", tmp_path / "seed1"], over="timesteps")
+    for curves in recorded:
+        steps = curves["timesteps"]
+        assert (steps[0] == steps[1]).all()
+        assert steps[0, 0] == 5_000
+        assert steps[0, -1] == 10_000
+        np.testing.assert_allclose(curves["return"], steps / 100)
+        assert (curves["gini_deviation"] == 1).all()
+    assert recorded.training["episodes"][:, -1].tolist() == [20, 500]
+
+
+def test_a_last_record_without_spread_takes_no_measure_away(tmp_path):
+    records = [{"episodes": 10, "return": 1.0, "variance": 4.0}, {"episodes": 20, "return": 2.0, "variance": 5.0}]
+    write_records(tmp_path / "seed0", metrics=[*records, {"episodes": 21, "return": 3.0}], evaluations=records)
+    assert read_recorded([tmp_path / "seed0"]).training["variance"].tolist() == [[4, 5]]
 
 
 def test_no_two_methods_look_alike():

@@ -168,10 +168,13 @@ def test_a_budget_may_be_given_in_steps_or_episodes():
         "episodes": set(),
         "timesteps": in_steps,
     }
-    assert load("maze", timesteps=5) == load("maze")
+    with pytest.raises(ValueError, match="no method of maze is trained for steps"):
+        load("maze", timesteps=5)
     for wrong, message in [
         ({"episodes": 7, "timesteps": 7}, "not both"),
         ({"timesteps": 0}, "--timesteps 0: at least"),
     ]:
         with pytest.raises(ValueError, match=message):
             load("lunar_lander", **wrong)
+    with pytest.raises(ValueError, match="dqn is not part of the quick scale"):
+        load("lunar_lander", quick=True).only(["dqn"])

@@ -94,6 +94,8 @@ def read(path: str | os.PathLike[str], env: AnyEnv | None = None) -> Agent:
     structure = jax.tree.structure(agent.learner)
     agent.learner = jax.tree.unflatten(structure, [jnp.asarray(arrays[name]) for name in expected])
     if agent.memory is not None and rows is not None:
+        if rows.shape != agent.memory.shape_after(added):
+            raise ValueError(f"{path} does not hold the memory of a {header['agent']} agent: it was altered.")
         agent.memory.restore(rows, int(added))
     agent.iterations, agent.episodes, agent.timesteps = (header[k] for k in ("iterations", "episodes", "timesteps"))
     return agent

@@ -48,7 +48,8 @@ class EvaluationCurve:
         for k, agent in enumerate(agents):
             # Evaluations are numbered by the episodes learned from: the same whenever and however often they happen.
             seed = int(np.random.SeedSequence([agent.seed, Stream.EVALUATION, agent.episodes]).generate_state(1)[0])
-            played, greedy = (agent.play(self._episodes, seed, deterministic) for deterministic in (False, True))
+            played = agent.play(self._episodes, seed)
+            greedy = played if agent.names_one_action else agent.play(self._episodes, seed, deterministic=True)
             record = {"episodes": agent.episodes, "timesteps": agent.timesteps, **_means(played, agent.gamma)}
             record["greedy_return"] = float(greedy.rewards.sum(axis=1).mean())
             record |= {f"exact_{name}": float(values[k]) for name, values in known.items()}

@@ -134,6 +134,7 @@ class Experiment:
                 title=f"{method.title} {value:g}",
                 source=f"{self.sweep.setting} {value:g}; the rest as {method.title} in the main experiment",
                 settings={**method.settings, **changed},
+                scale={},
             )
             for method in self.methods
             for value, changed in self.sweep.values.get(method.name, {}).items()
@@ -172,13 +173,16 @@ def load(
         AGENTS[method.agent].settings_of(method.settings)
         if "timesteps" in method.scale and (timesteps or episodes):
             method.scale["timesteps"] = timesteps or 0
+    methods_here = tuple(method for method in methods if method.quick or not quick)
+    if timesteps is not None and not any("timesteps" in method.scale for method in methods_here):
+        raise ValueError(f"--timesteps: no method of {name}{' --quick' * quick} is trained for steps. Use --episodes.")
     return Experiment(
         name=name,
         title=data["title"],
         env=data["env"],
         engine=data.get("engine", "auto"),
         variants=tuple(Variant(**variant) for variant in data["variants"]),
-        methods=tuple(method for method in methods if method.quick or not quick),
+        methods=methods_here,
         scale=Scale(**{**data["quick" if quick else "full"], **given}),
         sweep=None if quick or "sweep" not in data else _sweep(dict(data["sweep"])),
         evaluation_episodes=data["evaluation_episodes"],

@@ -54,12 +54,13 @@ class Memory:
     def __init__(self, width: int, capacity: int) -> None:
         try:
             self._rows = np.empty((capacity, width), np.float32)
-        except MemoryError:
+        except (MemoryError, ValueError):  # Too much for the system, or even for NumPy to count.
             raise ValueError(
                 f"buffer_size={capacity}: a memory of so many transitions needs {4e-9 * width * capacity:,.1f} GB. "
                 "Lower buffer_size."
             ) from None
         self.added = 0
+        self._overwritten: list[Any] = []
 
     def __len__(self) -> int:
         return min(self.added, len(self._rows))
@@ -76,8 +77,27 @@ class Memory:
 
     def add(self, row: Any) -> None:
         """Remember a row, in place of the oldest if there is no room."""
-        self._rows[self.added % len(self._rows)] = row
+        place = self.added % len(self._rows)
+        if self.added >= len(self._rows):
+            self._overwritten.append(self._rows[place].copy())
+        self._rows[place] = row
         self.added += 1
+
+    def keep(self) -> int:
+        """There is no way back from here; how many were added so far."""
+        self._overwritten.clear()
+        return self.added
+
+    def forget_since(self, kept: int) -> None:
+        """Go back to where `keep` said that so many were added."""
+        while self.added > kept:
+            self.added -= 1
+            if self._overwritten:
+                self._rows[self.added % len(self._rows)] = self._overwritten.pop()
+
+    def shape_after(self, added: Any) -> tuple[int, int]:
+        """Of `rows`, when so many were added."""
+        return min(int(np.max(added)), len(self._rows)), self._rows.shape[1]
 
     def restore(self, rows: Any, added: int) -> None:
         """Become the memory that had these `rows` after so many were `added`."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from steadyrl.behaviour import Noise
 from steadyrl.collector import moments_of, small_products
 from steadyrl.engines import Rounds, episode_seed
+from steadyrl.memory import Memory
 from steadyrl.returns import discounted_returns
 from steadyrl.streams import Stream
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 class ReplayEngine:
-    """An `Engine` for one agent; a round is one episode, and all that is random in it comes from the episode's seed.
+    """An `Engine` for one agent; a round is one episode.
+
+    All that is random in it comes from the episode's seed, but the smoothing of TD3, which comes from the number of the
+    update.
 
     Updates happen when the number of steps since the start of learning is a multiple of `train_freq`, whether or not
     an episode ends there, and until then the policy acts as it was.
@@ -36,15 +39,21 @@ class ReplayEngine:
         self.algorithm = cast("Replaying", self.agent.algorithm)
 
     def advance(self, learners: Learner, first: int, count: int, timesteps: int) -> tuple[Learner, Rounds]:
-        """See `Engine`."""
-        with small_products():
-            learner, rounds = self._episode(jax.tree.map(lambda x: x[0], learners), first)
-        return jax.tree.map(lambda x: x[None], learner), jax.tree.map(lambda x: np.asarray(x)[None, None], rounds)
-
-    def _episode(self, learner: Learner, k: int) -> tuple[Learner, Rounds]:
-        """Episode `k`: act, remember, and update on the way."""
-        agent, algorithm, s, memory = self.agent, self.algorithm, self.algorithm.settings, self.agent.memory
+        """See `Engine`. An episode that does not come to its end is forgotten, and can be played again."""
+        memory = self.agent.memory
         assert memory is not None
+        before = memory.keep()
+        try:
+            with small_products():
+                learner, rounds = self._episode(_first(learners), memory, first)
+        except BaseException:
+            memory.forget_since(before)
+            raise
+        return _alone(learner), jax.tree.map(lambda x: np.asarray(x)[None, None], rounds)
+
+    def _episode(self, learner: Learner, memory: Memory, k: int) -> tuple[Learner, Rounds]:
+        """Episode `k`: act, remember, and update on the way."""
+        agent, algorithm, s = self.agent, self.algorithm, self.algorithm.settings
         started, updating, updates, t = time.perf_counter(), 0.0, 0, agent.timesteps
         seed, simulator = episode_seed(agent.seed, k), agent.simulator()
         draws, idle = np.random.default_rng([seed, Stream.REPLAY]), simulator.idle_steps
@@ -68,7 +77,7 @@ class ReplayEngine:
                 updating += time.perf_counter() - before
             self.behaviour = agent.behaviour(learner, exploring_at=t)
         discounted = discounted_returns(np.array([rewards]), s.gamma)
-        learner = _after_episode(algorithm, learner, jnp.asarray(discounted, jnp.float32))
+        learner = algorithm.after_episode(learner, jnp.asarray(discounted, jnp.float32))
         rounds = Rounds(
             returns=np.array([sum(rewards)]),
             discounted_returns=discounted,
@@ -89,6 +98,6 @@ def _update(algorithm: Replaying, learner: Learner, rows: Any, timesteps: Any) -
     return algorithm.update(learner, algorithm.layout.parts(rows, timesteps))[0]
 
 
-@partial(jax.jit, static_argnames="algorithm")
-def _after_episode(algorithm: Replaying, learner: Learner, discounted_return: Array) -> Learner:
-    return algorithm.after_episode(learner, discounted_return)
+# Compiled, for a learner has many small arrays and an episode may be short.
+_first = jax.jit(lambda learners: jax.tree.map(lambda x: x[0], learners))
+_alone = jax.jit(lambda learner: jax.tree.map(lambda x: x[None], learner))

@@ -20,9 +20,12 @@ from steadyrl.figures.sensitivity import draw_sensitivity
 from steadyrl.progress import TrainingProgress, bar
 from steadyrl.report import write_report
 from steadyrl.runs import CHECKPOINT, EVALUATIONS, METRICS, Run, config_of, is_finished, read_metrics
-from steadyrl.side_by_side import do_all
 from steadyrl.summary import Cell, print_summary, write_curves, write_summary
 from steadyrl.training import Listener, learn_together, rounds_per_record
+from steadyrl.workers import do_all
+
+MOST_POINTS = 200
+"""Of a curve over steps."""
 
 
 def reproduce(experiment: Experiment, out: Path) -> None:
@@ -38,10 +41,10 @@ def reproduce(experiment: Experiment, out: Path) -> None:
     pictures = []
     recorded = {key: cell.recorded for key, cell in cells.items()}
     for unit, methods in experiment.by_unit().items():
-        for name in experiment.figures.keys() - {"sensitivity"}:
+        for name in (figure for figure in experiment.figures if figure != "sensitivity"):
             # Methods that are trained for so many steps play far fewer episodes than the others.
             pictures.append(out / f"{name}{'_by_steps' * (unit == 'timesteps')}.png")
-            draw_curves(methods, recorded, name, pictures[-1])
+            draw_curves(methods, recorded, name, pictures[-1], over=unit)
     if swept is not None:
         swept_cells = read_cells(swept, swept_out)
         write_summary(swept, swept_cells, out / "sensitivity.md")
@@ -67,7 +70,7 @@ def train(experiment: Experiment, out: Path) -> None:
             config = run_config(experiment, method, agent, [0])
             for seed in seeds:
                 folder = run_folder(out, variant, method, seed)
-                finished = is_finished(folder, {**config, "seed": seed, "seeds": [seed]})
+                finished = is_kept(folder, {**config, "seed": seed, "seeds": [seed]})
                 apart += [] if finished else [(experiment, variant, method, [seed], out)]
                 kept += finished
         do_all(train_seeds, apart, progress)
@@ -90,14 +93,9 @@ def train_together(
     scale, seeds = experiment.scale_of(method), [agent.seed for agent in agents]
     configs = [run_config(experiment, method, agent, seeds) for agent in agents]
     folders = [run_folder(out, variant, method, seed) for seed in seeds]
-    if all(is_finished(folder, config) for folder, config in zip(folders, configs, strict=True)):
+    if all([is_kept(folder, config) for folder, config in zip(folders, configs, strict=True)]):
         return len(folders)
-    for folder, config in zip(folders, configs, strict=True):
-        if (folder / CHECKPOINT).exists() and not is_finished(folder, config):
-            raise FileExistsError(
-                f"{folder} holds a finished run with other settings, seeds or versions. "
-                "Choose another --out, or remove it."
-            )
+    for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
     told = rounds_per_record(agents[0]) * agents[0].settings.n
     every = max(1, scale.episodes_per_record // told)
@@ -113,6 +111,17 @@ def train_together(
     for run in runs:
         run.save()
     return 0
+
+
+def is_kept(folder: Path, config: dict[str, Any]) -> bool:
+    """Whether the run is there whole; an error if another one is."""
+    if is_finished(folder, config):
+        return True
+    if (folder / CHECKPOINT).exists():
+        raise FileExistsError(
+            f"{folder} holds a finished run with other settings, seeds or versions. Choose another --out, or remove it."
+        )
+    return False
 
 
 def run_config(experiment: Experiment, method: Method, agent: Agent, seeds: Sequence[int]) -> dict[str, Any]:
@@ -143,20 +152,26 @@ def read_cells(experiment: Experiment, out: Path) -> dict[tuple[str, str], Cell]
     cells = {}
     for variant, method in cells_of(experiment):
         folders = [run_folder(out, variant, method, seed) for seed in range(experiment.scale.seeds)]
-        cells[variant.name, method.name] = Cell(variant, method, read_recorded(folders))
+        (unit,) = experiment.scale_of(method).budget
+        cells[variant.name, method.name] = Cell(variant, method, read_recorded(folders, unit))
     return cells
 
 
-def read_recorded(folders: list[Path]) -> Recorded:
-    """What the runs of all seeds recorded."""
-    return Recorded(_read(folders, METRICS), _read(folders, EVALUATIONS))
+def read_recorded(folders: list[Path], over: str = "episodes") -> Recorded:
+    """What the runs of all seeds recorded, "episodes" or "timesteps" being what they have in common."""
+    return Recorded(_read(folders, METRICS, over), _read(folders, EVALUATIONS, over))
 
 
-def _read(folders: list[Path], file: str) -> Curves:
+def _read(folders: list[Path], file: str, over: str) -> Curves:
     runs = [read_metrics(folder, file) for folder in folders]
-    # Seeds that are trained for so many steps play different numbers of episodes: curves end with the shortest.
-    alike = [len({record["episodes"] for record in records}) == 1 for records in zip(*runs, strict=False)]
-    runs = [run[: alike.index(False) if False in alike else len(alike)] for run in runs]
-    # A record of a single episode, at the end of a budget, knows no spread.
-    names = [name for name in runs[0][0] if all(name in record for run in runs for record in run)]
-    return {name: np.array([[record[name] for record in run] for run in runs]) for name in names}
+    # A record of a single episode, at the end of a budget, knows no spread: it is left out.
+    runs = [[record for record in run if run[0].keys() <= record.keys()] for run in runs]
+    names = [name for name in runs[0][0] if all(name in run[0] for run in runs)]
+    curves = [{name: np.array([record[name] for record in run]) for name in names} for run in runs]
+    if over == "timesteps":
+        # Seeds play different numbers of episodes: each is read at the same steps, between its records.
+        steps = [curve["timesteps"] for curve in curves]
+        first, last = max(some[0] for some in steps), min(some[-1] for some in steps)
+        at = np.linspace(min(first, last), last, min(max(map(len, steps)), MOST_POINTS))
+        curves = [{name: np.interp(at, of["timesteps"], of[name]) for name in names} for of in curves]
+    return {name: np.array([curve[name] for curve in curves]) for name in names}

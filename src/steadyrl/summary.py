@@ -159,8 +159,11 @@ def _source(experiment: Experiment, method: Method) -> str:
 
 
 def _title(experiment: Experiment) -> str:
-    scale = experiment.scale
-    return f"{experiment.title}, last tenth of {scale.episodes:,} episodes, {scale.seeds} seed{'s' * (scale.seeds > 1)}"
+    budgets = {tuple(experiment.scale_of(method).budget.items()) for method in experiment.methods}
+    ((unit, number),) = budgets.pop() if len(budgets) == 1 else (("", 0),)
+    length = {"episodes": f"{number:,} episodes", "timesteps": f"{number:,} steps"}.get(unit, "training")
+    seeds = experiment.scale.seeds
+    return f"{experiment.title}, last tenth of {length}, {seeds} seed{'s' * (seeds > 1)}"
 
 
 def _with_error(name: str, values: Any) -> str:

@@ -84,10 +84,13 @@ class Agent:
     @classmethod
     def settings_class(cls, given: Mapping[str, Any]) -> type[AgentSettings]:
         """Which settings those that are `given` belong to; an error for one that belongs to another choice."""
-        kind = cls.settings_by_choice.get(str(given.get(cls.choice)), cls.Settings)
-        for chosen, other in cls.settings_by_choice.items():
+        chosen = given.get(cls.choice)
+        if chosen is not None and cls.settings_by_choice and chosen not in cls.settings_by_choice:
+            raise ValueError(f"{cls.choice}={chosen}: it is one of {', '.join(cls.settings_by_choice)}.")
+        kind = cls.settings_by_choice.get(str(chosen), cls.Settings)
+        for other_choice, other in cls.settings_by_choice.items():
             for name in given.keys() & (_names(other) - _names(kind)):
-                with_it = f"{cls.name} with {cls.choice}={chosen!r}"
+                with_it = f"{cls.name} with {cls.choice}={other_choice!r}"
                 raise ValueError(f"{name}: it is a setting of {with_it}. Set that too, or leave it out.")
         every = set().union(*map(_names, (cls.Settings, *cls.settings_by_choice.values())))
         for name in given.keys() - every:
@@ -166,6 +169,11 @@ class Agent:
         return described["id"] if described else str(self.env)
 
     @property
+    def names_one_action(self) -> bool:
+        """Whether the policy as it was learned leaves nothing to chance."""
+        return self.algorithm.material == "replayed"
+
+    @property
     def gamma(self) -> float:
         """The discount factor of the returns that are optimised."""
         return self.settings.gamma
@@ -181,9 +189,10 @@ class Agent:
         """Learn from at least so many more steps or episodes, in whole rounds.
 
         A round is `settings.episodes_per_update` episodes, or one for methods with a replay memory.
-        `callback(locals, globals)` is called after each round, or about 50 episodes where rounds are smaller, with the
-        agent as `locals["self"]` and the latest `metrics`; learning stops if it returns False. What has been learned
-        stays in the agent however `learn` ends.
+
+        `callback(locals, globals)` is called with the agent as `locals["self"]` and the latest `metrics`; learning
+        stops if it returns False. It is called after each round, or after about 50 episodes where rounds are smaller
+        and there is no replay memory. What has been learned stays in the agent however `learn` ends.
         """
         from steadyrl.training import learn_together
 

@@ -24,7 +24,7 @@ from steadyrl.spaces import feature_count
 
 @dataclass(frozen=True)
 class DQNSettings(ReplaySettings):
-    """Settings of DQN. Defaults are the paper's for LunarLander, where it prints them."""
+    """Settings of DQN. Learning rate, batch size and layers are the paper's for LunarLander."""
 
     learning_rate: float = setting(7e-4, "Step size of the network.", above=0)
     batch_size: int = setting(64, "Transitions drawn from the memory for an update.", least=1)
@@ -41,7 +41,11 @@ class DQNSettings(ReplaySettings):
     double: bool = setting(
         False, "Whether the network chooses the next action that the target network values (van Hasselt et al. 2016)."
     )
-    huber: bool = setting(True, "Whether errors count as they are, rather than squared, where they are above 1.")
+    huber: bool = setting(
+        False,
+        "Whether errors above 1 count as they are rather than squared, which is steadier; but where rewards are noisy, "
+        "values are then no longer means.",
+    )
 
 
 @dataclass(frozen=True)

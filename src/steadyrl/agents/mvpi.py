@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import gymnasium as gym
+import jax
 import jax.numpy as jnp
 from gymnasium.spaces import Discrete
 from jax import Array
@@ -202,7 +203,10 @@ class TransformedReplay:
 
     def after_episode(self, learner: Learner, discounted_return: Array) -> Learner:
         """What the episode says of y."""
-        return learner._replace(risk=self.transform.after(learner.risk, discounted_return))
+        return learner._replace(risk=_after(self.transform, learner.risk, discounted_return))
+
+
+_after = jax.jit(Transform.after, static_argnums=0)
 
 
 class MVPI(Agent):

@@ -15,7 +15,7 @@ from jax import Array
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.algorithm import Algorithm, Learner, Material
-from steadyrl.agents.settings import EpisodeSettings
+from steadyrl.agents.settings import EpisodeSettings, time_out_setting
 from steadyrl.networks import Policy, ProbabilityTable
 from steadyrl.settings import setting
 from steadyrl.spaces import is_tabular
@@ -31,11 +31,7 @@ class QLearningSettings(EpisodeSettings):
     )
     q_learning_rate: float = setting(5e-3, "Step size of the action values.", above=0)
     exploration: float = setting(0.1, "epsilon: the share of random actions while learning.", least=0, most=1)
-    time_out_ends: bool | None = setting(
-        None,
-        "Whether nothing is expected after a time limit; else the value of the last state is. If not given, only where "
-        "the limit is part of a finite process, as in the Guarded Maze.",
-    )
+    time_out_ends: bool | None = time_out_setting()
 
     def completed(self, tabular: bool, finite: bool = False) -> Self:
         """See `AgentSettings`."""

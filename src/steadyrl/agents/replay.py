@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 import optax
 
 from steadyrl.agents.algorithm import Algorithm, Replaying
-from steadyrl.agents.settings import AgentSettings
+from steadyrl.agents.settings import AgentSettings, time_out_setting
 from steadyrl.memory import Memory
 from steadyrl.settings import setting
 
@@ -27,14 +27,13 @@ class ReplaySettings(AgentSettings):
     gradient_steps: int | None = setting(
         None, "Updates in such a round; if not given, train_freq: one update a step.", least=1
     )
-    time_out_ends: bool = setting(
-        False, "Whether a time limit counts as an end; if not, the value of the last observation is expected beyond it."
-    )
+    time_out_ends: bool | None = time_out_setting()
     hidden: tuple[int, ...] = setting((256, 256), "Sizes of the hidden layers of networks.", least=1)
 
     def completed(self, tabular: bool, finite: bool = False) -> Self:
         """See `AgentSettings`."""
-        return dataclasses.replace(self, gradient_steps=self.gradient_steps or self.train_freq)
+        ends = finite if self.time_out_ends is None else self.time_out_ends
+        return dataclasses.replace(self, gradient_steps=self.gradient_steps or self.train_freq, time_out_ends=ends)
 
     @property
     def updates(self) -> int:

@@ -41,6 +41,15 @@ class AgentSettings(Settings):
         return self
 
 
+def time_out_setting() -> Any:
+    """The setting `time_out_ends` of methods that learn values from single steps."""
+    return setting(
+        None,
+        "Whether nothing is expected after a time limit; else the value of what was seen last is. If not given, only "
+        "where the limit is part of a finite process, as in the Guarded Maze.",
+    )
+
+
 @dataclass(frozen=True)
 class EpisodeSettings(AgentSettings):
     """What methods need that learn from whole episodes."""

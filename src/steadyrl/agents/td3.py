@@ -24,7 +24,7 @@ from steadyrl.spaces import feature_count
 
 @dataclass(frozen=True)
 class TD3Settings(ReplaySettings):
-    """Settings of TD3. Defaults are the paper's for HalfCheetah, where it prints them, and else TD3's own."""
+    """Settings of TD3. Learning rate, batch size and layers are the paper's for HalfCheetah, the noises TD3's own."""
 
     tau: float = setting(0.005, "How far the targets move towards the networks each time.", above=0, most=1)
     policy_delay: int = setting(2, "Updates of the critics for each one of the policy and the targets.", least=1)
@@ -32,9 +32,9 @@ class TD3Settings(ReplaySettings):
         0.1, "Standard deviation of the noise on actions while learning, in halves of their range.", least=0
     )
     target_policy_noise: float = setting(
-        0.2, "Standard deviation of the noise on the actions that targets are for.", least=0
+        0.2, "Standard deviation of the noise on the actions that targets are for, in the same unit.", least=0
     )
-    target_noise_clip: float = setting(0.5, "How far that noise may go.", least=0)
+    target_noise_clip: float = setting(0.5, "How far that noise may go, in the same unit.", least=0)
 
 
 class Targets(NamedTuple):

@@ -29,20 +29,24 @@ COLOURS = ("#4c72b0", "#c44e52", "#dd8452", "#e5ae38", "#55a868", "#8172b3", "#9
 
 
 def draw_curves(
-    experiment: Experiment, recorded: dict[tuple[str, str], Recorded], figure_name: str, path: Path
+    experiment: Experiment,
+    recorded: dict[tuple[str, str], Recorded],
+    figure_name: str,
+    path: Path,
+    over: str = "episodes",
 ) -> None:
-    """Write the experiment's figure of that name to `path`."""
+    """Write the experiment's figure of that name to `path`, `over` training "episodes" or "timesteps"."""
     variants, rows = experiment.variants, experiment.figures[figure_name]
     figure = Figure(figsize=(4.2 * len(variants), 2.1 * len(rows) + 1.2), layout="constrained")
     axes = figure.subplots(len(rows), len(variants), squeeze=False, sharex=True)
     for column, variant in enumerate(variants):
         axes[0, column].set_title(variant.name)
-        axes[-1, column].set_xlabel("training episodes")
+        axes[-1, column].set_xlabel(f"training {over.removeprefix('time')}")
         for number, row in enumerate(rows):
             panel = axes[number, column]
             panel.set_ylabel(row.label if column == 0 else "")
             for line, method in enumerate(experiment.methods):
-                _draw(panel, recorded[variant.name, method.name], row, method.title, style(line))
+                _draw(panel, recorded[variant.name, method.name], row, over, method.title, style(line))
             if row.metric.endswith("_rate"):
                 # A share over all episodes so far grows slowly: its axis ends where the curves do.
                 panel.set_ylim(0 if row.so_far else -0.03, None if row.so_far else 1.03)
@@ -63,16 +67,16 @@ def style(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes[number // len(COLOURS) % len(dashes)]}
 
 
-def _draw(panel: Axes, recorded: Recorded, row: Row, title: str, line: dict[str, Any]) -> None:
+def _draw(panel: Axes, recorded: Recorded, row: Row, over: str, title: str, line: dict[str, Any]) -> None:
     curves: Curves = getattr(recorded, row.of)
     if row.metric not in curves:
         return
     values = so_far(curves, row.metric) if row.so_far else curves[row.metric]
-    episodes, mean = curves["episodes"][0], values.mean(axis=0)
-    panel.plot(episodes, mean, label=title, linewidth=1.4, **line)
+    along, mean = curves[over].mean(axis=0), values.mean(axis=0)
+    panel.plot(along, mean, label=title, linewidth=1.4, **line)
     if len(values) > 1:
         error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        panel.fill_between(episodes, mean - error, mean + error, color=line["color"], alpha=0.2, linewidth=0)
+        panel.fill_between(along, mean - error, mean + error, color=line["color"], alpha=0.2, linewidth=0)
 
 
 def so_far(curves: Curves, metric: str) -> Any:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import Any
 
@@ -27,24 +29,31 @@ def do_all(do: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], progress: Pr
 
     `do` and the jobs are pickled. The progress that `do` is given passes on what is shown there.
     """
-    if not jobs:
-        return []
+    cores = _cores()
+    if not jobs or len(cores) == 1:
+        return [do(*job, progress) for job in jobs]
     spawn = multiprocessing.get_context("spawn")  # A fork of a process that JAX runs in can hang.
-    with spawn.Manager() as manager, _environment(_ONE_THREAD):
-        told, cores = manager.Queue(), manager.Queue()
-        for core in _cores()[: len(jobs)]:
-            cores.put(core)
+    try:
+        manager = spawn.Manager()
+    except EOFError:
+        raise ValueError("processes cannot start from here: put the call under `if __name__ == '__main__':`.") from None
+    with manager, _environment(_ONE_THREAD):
+        told, free = manager.Queue(), manager.Queue()
+        for core in cores[: len(jobs)]:
+            free.put(core)
         shown = Thread(target=_show, args=(told, progress), daemon=True)
         shown.start()
-        with ProcessPoolExecutor(cores.qsize(), spawn, initializer=_start, initargs=(cores,)) as pool:
+        with ProcessPoolExecutor(free.qsize(), spawn, initializer=_start, initargs=(free,)) as pool:
             futures = [pool.submit(_do, do, job, Passed(told, number)) for number, job in enumerate(jobs)]
             try:
                 _wait(futures)
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
+            except KeyboardInterrupt:
+                for process in list(pool._processes.values()):  # They would go on until their jobs are done.
+                    process.terminate()
                 raise
             finally:
-                told.put(None)
+                with suppress(OSError):
+                    told.put(None)
                 shown.join()
     return [future.result() for future in futures]
 
@@ -86,16 +95,33 @@ def _wait(futures: list[Future[Any]]) -> None:
     failures = [error for future in futures if (error := future.exception()) is not None]
     for error in failures[:1]:
         if isinstance(error, BrokenProcessPool):
-            raise OSError("a process ended before its run did: was there enough memory?") from error
+            raise OSError(
+                "a process was ended from outside, and with it the others: is there enough memory?"
+            ) from error
         raise error
 
 
 def _do(do: Callable[..., Any], job: tuple[Any, ...], progress: Passed) -> Any:
-    return do(*job, progress)
+    try:
+        return do(*job, progress)
+    except Exception as error:
+        if not _travels(error):
+            raise RuntimeError(f"{type(error).__name__}: {error}") from None
+        raise
 
 
-def _start(cores: Any) -> None:
-    core = cores.get()
+def _travels(error: Exception) -> bool:
+    """Whether it can be pickled and be made again, as it must to be raised in another process."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return False
+    return True
+
+
+def _start(free: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Whoever started the processes ends them.
+    core = free.get()
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
 
