@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 if TYPE_CHECKING:
     from steadyrl.experiment import Experiment, Row
@@ -42,6 +43,7 @@ def draw_curves(
     for column, variant in enumerate(variants):
         axes[0, column].set_title(variant.name)
         axes[-1, column].set_xlabel(f"training {over.removeprefix('time')}")
+        axes[-1, column].xaxis.set_major_locator(MaxNLocator(5))  # Numbers of steps are long.
         for number, row in enumerate(rows):
             panel = axes[number, column]
             panel.set_ylabel(row.label if column == 0 else "")
