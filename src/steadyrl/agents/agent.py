@@ -85,7 +85,7 @@ class Agent:
     def settings_class(cls, given: Mapping[str, Any]) -> type[AgentSettings]:
         """Which settings those that are `given` belong to; an error for one that belongs to another choice."""
         chosen = given.get(cls.choice)
-        if chosen is not None and cls.settings_by_choice and chosen not in cls.settings_by_choice:
+        if isinstance(chosen, str) and cls.settings_by_choice and chosen not in cls.settings_by_choice:
             raise ValueError(f"{cls.choice}={chosen}: it is one of {', '.join(cls.settings_by_choice)}.")
         kind = cls.settings_by_choice.get(str(chosen), cls.Settings)
         for other_choice, other in cls.settings_by_choice.items():
