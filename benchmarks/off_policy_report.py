@@ -51,7 +51,7 @@ does; ours follows the paper: the actor climbs the first critic, and the targets
 update, so that with the same tau they follow half as fast. SBX adds the exploration noise to its first, random \
 actions too.
 
-What it comes to: DQN and, in Pendulum, TD3 reach what SBX's reach, as far as three seeds can tell. In HalfCheetah after \
-50,000 steps ours is behind. One seed of theirs and two of ours cannot say by how much; but ours learns later in \
+What it comes to: DQN and, in Pendulum, TD3 reach what SBX's reach, as far as three seeds can tell. In HalfCheetah \
+after 50,000 steps ours is behind. One seed of theirs and two of ours cannot say by how much; but ours learns later in \
 Pendulum too, which fits targets that follow half as fast. That this is the reason has not been tried.
 """
