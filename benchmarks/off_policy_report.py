@@ -52,7 +52,7 @@ update, so that with the same tau they follow half as fast. SBX adds the explora
 actions too.
 
 What it comes to: DQN and, in Pendulum, TD3 reach what SBX's reach, as far as three seeds can tell. In HalfCheetah \
-after 50,000 steps ours is behind. Our second seed was run when the first was seen to be behind. One seed of theirs and two of \
-ours cannot say by how much; but ours learns later in \
-Pendulum too, which fits targets that follow half as fast. That this is the reason has not been tried.
+after 50,000 steps ours is behind; our second seed was run when the first was seen to be. One seed of theirs and \
+two of ours cannot say by how much; but ours learns later in Pendulum too, which fits targets that follow half as \
+fast. That this is the reason has not been tried.
 """
