@@ -14,8 +14,8 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,6 @@ class Comparison:
     page: Callable[[Runs], str]
     page_file: str
     """Where in the project the page is."""
-    seeds: Mapping[str, int] = field(default_factory=dict)
-    """How many for an environment, where it is not SEEDS."""
 
     def finished(self, file: Path) -> Runs:
         """The runs in the file whose settings are still those that `asked` tells."""
@@ -78,9 +76,7 @@ class Comparison:
             "--only", choices=self.environments, nargs="+", default=list(self.environments), help="these environments"
         )
         parser.add_argument("--library", choices=libraries, help="one of the two")
-        parser.add_argument(
-            "--seeds", type=int, help=f"seeds 0, 1, ... of each; {SEEDS} unless its script says otherwise"
-        )
+        parser.add_argument("--seeds", type=int, default=SEEDS, help="how many seeds of each: 0, 1, ...")
         parser.add_argument("--threads", type=int, default=1, help="threads for matrix products")
         parser.add_argument(
             "--out", type=Path, default=peers.ROOT / "results" / self.name, help="where results are kept"
@@ -103,10 +99,7 @@ class Comparison:
         if self.peer in libraries:
             peers.install()
         wanted = [
-            (env, library, seed)
-            for env in options.only
-            for seed in range(self.seeds.get(env, SEEDS) if options.seeds is None else options.seeds)
-            for library in libraries
+            (env, library, seed) for env in options.only for seed in range(options.seeds) for library in libraries
         ]
         for key in wanted:
             if options.again or key not in self.finished(file):

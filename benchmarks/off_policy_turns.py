@@ -4,7 +4,8 @@
 
 It prints a line once it has learned for "warm_up" steps, which compiles what there is to compile. From then on it is
 told numbers of steps; it takes them, and answers with its steps per second. With "core" it keeps to that core and to
-one thread. The library "products" is no library, but what every TD3 has to multiply.
+one thread. Two are no libraries: "products" is what every TD3 has to multiply, and "together" the updates of ours for
+several seeds in one program, without acting.
 """
 
 from __future__ import annotations
@@ -53,12 +54,44 @@ def products(run):
     return learn, lambda: done[0]
 
 
+def together(run):
+    """How updates of ours go on that several seeds make in one program, and how many they have made in all."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    algorithm, s = our_agent(run).algorithm, run["settings"]
+    learners = jax.vmap(algorithm.init)(jax.random.split(jax.random.key(0), run["seeds"]))
+    shape = (run["seeds"], s["gradient_steps"], s["batch_size"], algorithm.layout.width)
+    rows = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+    def update(learner, drawn):
+        return algorithm.update(learner, algorithm.layout.parts(drawn, 0))[0]
+
+    def side_by_side(learners, drawn):
+        seeds = [jax.tree.map(lambda x, k=k: x[k], (learners, drawn)) for k in range(run["seeds"])]
+        return jax.tree.map(lambda *x: jnp.stack(x), *(update(*seed) for seed in seeds))
+
+    program = jax.jit(jax.vmap(update) if run["batched"] else side_by_side)
+    state = [learners, 0]
+
+    def learn(updates):
+        for _ in range(updates // s["gradient_steps"]):
+            state[0] = jax.block_until_ready(program(state[0], rows))
+            state[1] += run["seeds"] * s["gradient_steps"]
+
+    return learn, lambda: state[1]
+
+
+LEARNING = {"ours": ours, "products": products, "together": together}
+
+
 def main() -> None:
     """Answer until there is nothing more to answer."""
     run = json.loads(sys.argv[1])
     if "core" in run:
         keep_to(run["core"])
-    learn, timesteps = {"ours": ours, "products": products}.get(run["library"], peer)(run)
+    learn, timesteps = LEARNING.get(run["library"], peer)(run)
     learn(run["warm_up"])
     print("ready", flush=True)
     for line in sys.stdin:

@@ -2,9 +2,10 @@
 
     python benchmarks/runs_per_hour.py [--rounds 5]
 
-Measured in turn are (a) one process that has all cores, so that runs come one after the other, and (b) a process for
-each core, with one thread and pinned to it, all at the same time. Printed are the steps per second, in (b) the sum over
-the processes, and their ratio.
+Measured in turn are (a) one process that has all cores, so that runs come one after the other, (b) a process for each
+core, with one thread and pinned to it, all at the same time, and (c) one process that updates several seeds in one
+program, as many as there are cores: their products batched, or side by side for XLA to order. Printed are the steps per
+second of all runs together. (c) does not act, so it says how fast that could be at most.
 """
 
 from __future__ import annotations
@@ -14,24 +15,38 @@ import os
 import statistics
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import chain
 
 from off_policy_speed import CASES, Side, rate, started
 
 CASE = CASES["TD3"]
 CORES = sorted(os.sched_getaffinity(0))
+ALL, ONE = (Side("ours", CASE.rounds[0], threads) for threads in (None, 1))
+
+
+def ways():
+    """The processes of each way to train."""
+    at_once = f"(c) {len(CORES)} seeds in one program"
+    more = {"library": "together", "seeds": len(CORES), "warm_up": 100}
+    return {
+        f"(a) one process, {len(CORES)} cores": [started(CASE, ALL)],
+        f"(b) {len(CORES)} processes of one core each": [started(CASE, ONE, core=core) for core in CORES],
+        f"{at_once}, batched": [started(CASE, ALL, batched=True, **more)],
+        f"{at_once}, side by side": [started(CASE, ALL, batched=False, **more)],
+    }
 
 
 def measure(rounds):
-    """Medians of the steps per second of (a) and of the sum over the processes of (b)."""
+    """Medians of the steps per second of each way, summed over its processes."""
     with ExitStack() as stack, ThreadPoolExecutor(len(CORES)) as pool:
-        one = stack.enter_context(started(CASE, Side("ours", CASE.rounds[0], None)))
-        pinned = [stack.enter_context(started(CASE, Side("ours", CASE.rounds[0], 1), core=core)) for core in CORES]
-        for process in (one, *pinned):
+        processes = {way: [stack.enter_context(process) for process in some] for way, some in ways().items()}
+        for process in chain.from_iterable(processes.values()):
             process.answer()
         turns = [
-            (rate(one, CASE), sum(pool.map(lambda process: rate(process, CASE), pinned))) for _ in range(1 + rounds)
+            {way: sum(pool.map(lambda process: rate(process, CASE), some)) for way, some in processes.items()}
+            for _ in range(1 + rounds)
         ]
-    return map(statistics.median, zip(*turns[1:], strict=True))
+    return {way: statistics.median(turn[way] for turn in turns[1:]) for way in processes}
 
 
 def main() -> None:
@@ -39,11 +54,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5, help="how often each is measured")
     options = parser.parse_args()
-    one, several = measure(options.rounds)
-    print(f"TD3 in {CASE.env}, steps per second; medians of {options.rounds} rounds")
-    print(f"{f'(a) one process, {len(CORES)} cores':<40}{one:>10,.0f}")
-    print(f"{f'(b) {len(CORES)} processes of one core each, sum':<40}{several:>10,.0f}")
-    print(f"(b) / (a): {several / one:.2f}")
+    rates = measure(options.rounds)
+    print(f"TD3 in {CASE.env}, steps per second of all runs together; medians of {options.rounds} rounds")
+    first = next(iter(rates.values()))
+    for way, steps in rates.items():
+        print(f"{way:<45}{steps:>10,.0f}{steps / first:>8.2f} times (a)")
 
 
 if __name__ == "__main__":
