@@ -11,7 +11,7 @@ run: $(READY)  ## Train all methods on the Guarded Maze at a quick scale: table,
 	@$(BIN)/steadyrl reproduce maze --quick
 
 test: $(ALL)  ## The whole test suite, on two processes.
-	@$(BIN)/python -m pytest -n 2 -q
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q
 
 lint: $(ALL)  ## Lint, format check and types.
 	@$(BIN)/ruff check
@@ -27,6 +27,8 @@ bench: $(ALL)  ## Measure speed, ours and that of others; prints ratios.
 	@$(BIN)/python benchmarks/collect.py
 	@$(BIN)/python benchmarks/ppo_speed.py
 	@$(BIN)/python benchmarks/off_policy_speed.py
+	@$(BIN)/python benchmarks/checkpoint_cost.py
+	@$(BIN)/python benchmarks/finished_runs.py
 
 clean:  ## Remove the virtual environment and what runs wrote.
 	rm -rf $(VENV) results runs
@@ -40,5 +42,5 @@ $(READY): pyproject.toml constraints.txt
 
 $(ALL): $(READY)
 	@echo "Installing what development needs (once; a minute or two) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,box2d,mujoco,fast,tensorboard]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,box2d,mujoco,fast,tensorboard,ray]'
 	@touch $@

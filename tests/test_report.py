@@ -61,11 +61,11 @@ def page(results, tmp_path_factory):
 
 def train(folder, kind, env, seeds=SEEDS, episodes=EPISODES, **settings):
     agents = [kind(env, seed=seed, **settings) for seed in seeds]
-    runs = [Run(folder / f"seed{a.seed}", a, config_of(a, seeds, {"episodes": episodes})) for a in agents]
+    runs = [Run.begin(folder / f"seed{a.seed}", a, config_of(a, {"episodes": episodes})) for a in agents]
     if episodes:
         learn_together(agents, total_episodes=episodes, progress_bar=False, listeners=runs)
     for run in runs:
-        run.save()
+        run.finish()
 
 
 def fake_run(

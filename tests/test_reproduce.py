@@ -12,7 +12,8 @@ from steadyrl import exact
 from steadyrl.cli import main
 from steadyrl.experiment import Scale, load
 from steadyrl.figures.curves import COLOURS, so_far, style
-from steadyrl.reproduce import read_recorded, reproduce
+from steadyrl.recorded import read_recorded
+from steadyrl.reproduce import reproduce
 from steadyrl.runs import read_config
 from steadyrl.summary import interval
 from steadyrl.training import learn_together
@@ -32,7 +33,7 @@ def test_every_variant_and_seed_has_a_run(reproduced):
         for seed in (0, 1):
             config = read_config(reproduced / f"goal-{goal}" / "mvo" / f"seed{seed}")
             assert config["env"]["options"] == {"goal_reward": goal}
-            assert (config["seed"], config["seeds"]) == (seed, [0, 1])
+            assert (config["seed"], config["lanes"], config["threads"]) == (seed, 5, 1)
 
 
 def test_tables_hold_the_numbers_of_the_runs(reproduced, capsys):
@@ -89,7 +90,7 @@ def test_finished_runs_are_kept_and_others_trained_anew(reproduced, capsys):
     before, bits = kept.stat().st_mtime_ns, lost.read_bytes()
     lost.unlink()
     main([*COMMAND, str(reproduced)])
-    assert "Kept 2 finished runs" in capsys.readouterr().out
+    assert "Kept 3 finished runs" in capsys.readouterr().out
     assert kept.stat().st_mtime_ns == before
     assert lost.read_bytes() == bits
 
@@ -99,7 +100,7 @@ def test_other_runs_are_not_replaced_and_short_ones_leave_a_record(reproduced, t
     other[other.index("1000")] = "500"
     with pytest.raises(SystemExit):
         main(other)
-    assert "other settings" in capsys.readouterr().err
+    assert "already holds a run with other budget (episodes 1000, here 500)" in capsys.readouterr().err
     short = [*COMMAND[:-1], "--out", str(tmp_path)]
     short[short.index("1000")] = "100"
     main(short)

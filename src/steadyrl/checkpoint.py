@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,13 +42,20 @@ _HEADER = (
     "episodes",
     "timesteps",
 )
-_ROWS, _ADDED = "memory/rows", "memory/added"
+_ROWS, _ADDED, _NOTE = "memory/rows", "memory/added", "note"
+PARTIAL = ".partial"
+"""How the names of files end that are not yet whole."""
 FORMAT = 1
 """Raised when a file written now could not be read by the code of before."""
 
 
-def write(agent: Agent, path: str | os.PathLike[str], memory: bool = True) -> None:
-    """Write an agent to `path`, all or nothing: an older file there stays whole until the new one is."""
+def write(
+    agent: Agent, path: str | os.PathLike[str], memory: bool = True, note: Mapping[str, Any] | None = None
+) -> None:
+    """Write an agent to `path`, all or nothing: an older file there stays whole until the new one is.
+
+    A `note`, plain data, is kept in the file for `restore`.
+    """
     header = {
         "format": FORMAT,
         "agent": agent.name,
@@ -59,6 +68,7 @@ def write(agent: Agent, path: str | os.PathLike[str], memory: bool = True) -> No
         "iterations": agent.iterations,
         "episodes": agent.episodes,
         "timesteps": agent.timesteps,
+        **({_NOTE: note} if note is not None else {}),
     }
     # safetensors writes non-contiguous arrays wrongly and says nothing.
     arrays = {name: np.asarray(x, order="C") for name, x in _named(agent.learner).items()}
@@ -87,6 +97,18 @@ def read(path: str | os.PathLike[str], env: AnyEnv | None = None) -> Agent:
         # Another environment may take another engine; the same one without its engine's package leaves a policy.
         source, engine = (source, "auto") if env is not None else (Source(None, None), header["engine"])
         agent._set_up(source, observation_space, action_space, settings, header["seed"], engine)
+    _take_over(agent, path, header, arrays)
+    return agent
+
+
+def restore(agent: Agent, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Bring an agent, made anew with the same settings, to where the one in the file was; the note in the file."""
+    header, arrays = _read_file(Path(path))
+    _take_over(agent, path, header, arrays)
+    return dict(header[_NOTE])
+
+
+def _take_over(agent: Agent, path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, Any]) -> None:
     rows, added = arrays.pop(_ROWS, None), arrays.pop(_ADDED, 0)
     expected = _named(agent.learner)
     if {n: x.shape for n, x in expected.items()} != {n: x.shape for n, x in arrays.items()}:
@@ -98,22 +120,32 @@ def read(path: str | os.PathLike[str], env: AnyEnv | None = None) -> Agent:
             raise ValueError(f"{path} does not hold the memory of a {header['agent']} agent: it was altered.")
         agent.memory.restore(rows, int(added))
     agent.iterations, agent.episodes, agent.timesteps = (header[k] for k in ("iterations", "episodes", "timesteps"))
-    return agent
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that whoever looks finds the old content or the new, never half of it."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no folder {path.parent} to write to.")
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
     try:
-        with partial.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
+        with said_what_is_not_written(path):
+            with partial.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def said_what_is_not_written(path: Path) -> Iterator[None]:
+    """An error within it, such as a full disk, becomes one that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f"{path} could not be written: {error.strerror or error}.") from error
 
 
 def describe_env(env: Any) -> dict[str, Any] | None:
@@ -134,9 +166,14 @@ def describe_env(env: Any) -> dict[str, Any] | None:
         return None
 
 
+def note_of(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The note that an agent was written with."""
+    return dict(_read_header(Path(path))[_NOTE])
+
+
 def recorded_env(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """The id and options of the environment that the agent in a file learned in, if they were known."""
-    recorded: dict[str, Any] | None = _read_file(Path(path))[0]["env"]
+    recorded: dict[str, Any] | None = _read_header(Path(path))["env"]
     return recorded
 
 
@@ -155,6 +192,12 @@ def _named(learner: Any) -> dict[str, Any]:
 
 
 def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    header = _read_header(path)
+    with safe_open(path, framework="numpy") as file:
+        return header, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+
+
+def _read_header(path: Path) -> dict[str, Any]:
     from steadyrl.agents import AGENTS
 
     if not path.is_file():
@@ -162,12 +205,11 @@ def _read_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         with safe_open(path, framework="numpy") as file:
             header = json.loads((file.metadata() or {})["steadyrl"])
-            if header["format"] > FORMAT:
-                raise ValueError(f"{path} was written by a newer steadyrl (format {header['format']}): upgrade.")
-            header = {name: header[name] for name in _HEADER}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        if header["format"] > FORMAT:
+            raise ValueError(f"{path} was written by a newer steadyrl (format {header['format']}): upgrade.")
+        header = {name: header[name] for name in _HEADER} | {_NOTE: header.get(_NOTE, {})}
     except (SafetensorError, KeyError, TypeError, json.JSONDecodeError):
         raise ValueError(f"{path} is no steadyrl agent, or only a part of one.") from None
     if header["agent"] not in AGENTS:
         raise ValueError(f"{path} holds an agent {header['agent']!r} that this version does not know.")
-    return header, arrays
+    return header

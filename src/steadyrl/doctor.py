@@ -19,7 +19,7 @@ EXTRAS = {
     "fast": ("envpool", "LunarLander about 2.5 times as fast"),
     "report": ("plotly", "the page of `steadyrl report`"),
     "tensorboard": ("tensorboardX", "`steadyrl train --tensorboard`"),
-    "ray": ("ray", "runs on many machines, which is still to come"),
+    "ray": ("ray", "runs on many machines, with `--on ray`"),
 }
 """Extra -> the package that it brings, which is also the module to import, and what it is for."""
 MISSING = "missing"

@@ -6,6 +6,7 @@ updating. Round k of an agent depends on its settings, its seed and k, and on no
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -60,28 +61,35 @@ class Engine(Protocol):
     """How many rounds one call of `advance` can take."""
 
     def advance(self, learners: Learner, first: int, count: int, timesteps: int) -> tuple[Learner, Rounds]:
-        """Rounds `first` .. `first + count - 1`, fewer if `timesteps` steps are reached; leading axis K throughout."""
+        """Rounds `first` .. `first + count - 1`, fewer if `timesteps` steps are reached; leading axis K throughout.
+
+        An error if parameters diverge in them.
+        """
         ...
 
 
 class CompiledEngine:
     """Collecting and updating inside one compiled program, for an environment with a finite face.
 
-    Seeds are taken in groups of at most `GROUP`, each a call of the same program, and the calls share the cores. The
-    grouping depends on the number of seeds alone, so that the bits do not depend on the number of cores.
+    A program has `lanes` agents side by side, and seed s is in lane s mod `lanes`. Several agents are several calls of
+    it, which share the cores, and lanes that are left compute for nothing. So the bits of a seed depend on the number
+    of lanes, but neither on the other seeds nor on the number of cores.
     """
 
-    GROUP = 5
+    LANES = 5
 
-    def __init__(self, agents: list[Agent]) -> None:
-        assert isinstance(agents[0].env, gym.Env)
-        face = finite_face(agents[0].env)
+    def __init__(self, agents: list[Agent], lanes: int) -> None:
+        self._agent = agents[0]
+        assert isinstance(self._agent.env, gym.Env)
+        face = finite_face(self._agent.env)
         assert face is not None
-        self._round = CompiledRound(agents[0].algorithm, face.facts, face.mdp.horizon)
+        self._round = CompiledRound(self._agent.algorithm, face.facts, face.mdp.horizon)
         self._tables = Tables.of(face.mdp)
+        self._calls = _in_lanes([agent.seed for agent in agents], lanes)
         keys = jnp.stack([key_of(agent.seed, Stream.EPISODES) for agent in agents])
-        self._groups = np.array_split(np.arange(len(agents)), -(-len(agents) // self.GROUP))
-        self._keys = [keys[group] for group in self._groups]
+        self._keys = [keys[call] for call in self._calls]
+        # Where among the lanes of all calls each agent is.
+        self._places = np.array([np.concatenate(self._calls).tolist().index(k) for k in range(len(agents))])
         self._compiled = False
         # Results are fetched about once in 1,000 episodes: often enough to watch, too seldom to cost.
         self.most_rounds = max(1, 1000 // agents[0].settings.n)
@@ -90,8 +98,8 @@ class CompiledEngine:
         """See `Engine`."""
         most = min(timesteps, np.iinfo(np.int32).max)
 
-        def of_group(group: Any, keys: Array) -> tuple[Learner, Rounds]:
-            chosen = jax.tree.map(lambda x: x[group], learners)
+        def of_call(call: Any, keys: Array) -> tuple[Learner, Rounds]:
+            chosen = jax.tree.map(lambda x: x[call], learners)
             moved, rounds, done = _compiled_rounds(
                 self._round, self.most_rounds, self._tables, chosen, keys, first, count, most
             )
@@ -99,12 +107,22 @@ class CompiledEngine:
 
         # Threads suffice: a compiled program runs without Python's lock. The first time one compiles for all.
         with ThreadPoolExecutor(os.cpu_count() if self._compiled else 1) as threads:
-            moved, rounds = zip(*threads.map(of_group, self._groups, self._keys), strict=True)
+            moved, rounds = zip(*threads.map(of_call, self._calls, self._keys), strict=True)
         self._compiled = True
-        return (
-            jax.tree.map(lambda *x: jnp.concatenate(x), *moved),
-            jax.tree.map(lambda *x: np.concatenate(x, axis=1), *rounds),
-        )
+        learners = jax.tree.map(lambda *x: jnp.concatenate(x)[self._places], *moved)
+        check_finite(self._agent, learners)
+        return learners, jax.tree.map(lambda *x: np.concatenate(x, axis=1)[:, self._places], *rounds)
+
+
+def _in_lanes(seeds: list[int], lanes: int) -> list[Any]:
+    """For each call the numbers of the agents in its lanes; the first of them also where there would be none."""
+    calls: list[dict[int, int]] = []
+    for k, seed in sorted(enumerate(seeds), key=lambda one: one[1]):
+        free = next((call for call in calls[-1:] if seed % lanes not in call), None)
+        if free is None:
+            calls.append(free := {})
+        free[seed % lanes] = k
+    return [np.array([call.get(lane, next(iter(call.values()))) for lane in range(lanes)]) for call in calls]
 
 
 @dataclass(frozen=True)
@@ -192,6 +210,7 @@ class HostEngine:
             timesteps -= int(rounds.lengths.sum())
             if timesteps <= 0:
                 break
+        check_finite(self.agent, learner)
         return jax.tree.map(lambda x: x[None], learner), jax.tree.map(lambda *x: np.stack(x)[:, None], *done)
 
     def _round(self, learner: Learner, k: int) -> tuple[Learner, Rounds]:
@@ -220,6 +239,16 @@ class HostEngine:
             },
         )
         return learner, rounds
+
+
+def check_finite(agent: Agent, learner: Any) -> None:
+    """Refuse to take over parameters that diverged; the agent keeps those from before."""
+    if not all(np.all(np.isfinite(np.asarray(x))) for x in jax.tree.leaves(learner)):
+        rates = [name for name in dataclasses.asdict(agent.settings) if name.endswith("learning_rate")]
+        raise FloatingPointError(
+            f"{agent.name}: parameters became infinite or NaN after {agent.episodes} episodes. "
+            f"Lower {' or '.join(rates)}. The agent keeps what it had learned until then."
+        )
 
 
 def episode_seed(seed: int, episode: int) -> int:

@@ -30,7 +30,7 @@ class EvaluationCurve:
 
     def __init__(self, runs: Sequence[Run], every: int, episodes: int) -> None:
         self._runs, self._every, self._episodes = {id(run.agent): run for run in runs}, every, episodes
-        self._last = {id(run.agent): 0 for run in runs}
+        self._last = {id(run.agent): run.evaluated for run in runs}
 
     def __call__(self, agents: Sequence[Agent], metrics: Sequence[Sequence[dict[str, Any]]]) -> None:
         """Evaluate those agents whose turn it is; agents of one call are at the same episode."""
@@ -44,27 +44,28 @@ class EvaluationCurve:
             self._evaluate(agents)
 
     def _evaluate(self, agents: Sequence[Agent]) -> None:
-        known = exact_risk(agents)
-        for k, agent in enumerate(agents):
+        for agent in agents:
             # Evaluations are numbered by the episodes learned from: the same whenever and however often they happen.
             seed = int(np.random.SeedSequence([agent.seed, Stream.EVALUATION, agent.episodes]).generate_state(1)[0])
             played = agent.play(self._episodes, seed)
             greedy = played if agent.names_one_action else agent.play(self._episodes, seed, deterministic=True)
             record = {"episodes": agent.episodes, "timesteps": agent.timesteps, **_means(played, agent.gamma)}
             record["greedy_return"] = float(greedy.rewards.sum(axis=1).mean())
-            record |= {f"exact_{name}": float(values[k]) for name, values in known.items()}
+            record |= {f"exact_{name}": value for name, value in exact_risk(agent).items()}
             self._runs[id(agent)].add_evaluation(record)
             self._last[id(agent)] = agent.episodes
 
 
-def exact_risk(agents: Sequence[Agent]) -> dict[str, Any]:
-    """E, V and D of G0 under each agent's policy, name -> [agents], if they are tables in a finite process."""
-    face = finite_face(agents[0].env) if agents[0].engine == "compiled" else None
+def exact_risk(agent: Agent) -> dict[str, float]:
+    """E, V and D of G0 under an agent's policy, if that is a table in a finite process.
+
+    One by one: among several, the last bits of each depend on how many there are.
+    """
+    face = finite_face(agent.env) if agent.engine == "compiled" else None
     if face is None:
         return {}
-    policies = np.stack([agent.probabilities() for agent in agents])
-    distribution = exact.return_distribution(face.mdp, policies, agents[0].gamma)
-    return {name: getattr(distribution, name) for name in EXACT}
+    distribution = exact.return_distribution(face.mdp, agent.probabilities(), agent.gamma)
+    return {name: float(getattr(distribution, name)) for name in EXACT}
 
 
 def _means(played: Episodes, gamma: float) -> dict[str, float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +18,7 @@ SHOWN = {"return": "return", "undiscounted_gini_deviation": "GD"}
 """The metrics that are shown while learning, and what they are called there; two rates of the environment follow."""
 
 
-_SHORT = {"episodes": "ep", "timesteps": "steps"}
+SHORT = {"episodes": "ep", "timesteps": "steps"}
 
 
 def bar() -> Progress:
@@ -35,34 +36,55 @@ def bar() -> Progress:
 class TrainingProgress:
     """A listener of `learn_together`: how far it is, the time left, and how the agents are doing on average."""
 
-    def __init__(
-        self, description: str, unit: str, total: int, agents: Sequence[Agent], on: Progress | None = None
-    ) -> None:
-        self._agents, self._unit = agents, unit
-        self._before = self._mean_count()
-        self._own = on is None
-        self._bar = on or bar()
-        self._task = self._bar.add_task(description, total=total, unit=_SHORT[unit], note="compiling", start=False)
+    def __init__(self, description: str, unit: str, total: int, agents: Sequence[Agent], done: int = 0) -> None:
+        """`total` is more than what the agents have learned from now, or with `done` of it than at their start."""
+        self._agents, self._unit, self._before = agents, unit, _mean_count(agents, unit) - done
+        self._bar = bar()
+        counts: dict[str, Any] = {"total": total, "completed": done, "unit": SHORT[unit]}
+        self._task = self._bar.add_task(description, **counts, note="compiling", start=False)
 
     def __enter__(self) -> Self:
-        if self._own:
-            self._bar.start()
+        self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._own:
-            self._bar.stop()
+        self._bar.stop()
 
     def __call__(self, agents: Sequence[Agent], metrics: Sequence[Sequence[dict[str, Any]]]) -> None:
         """Take note of the latest rounds; the clock starts with the first, when the program is compiled."""
         self._bar.start_task(self._task)
         records = [record for of_agent in metrics for record in of_agent]
-        self._bar.update(self._task, completed=self._mean_count() - self._before, note=_note(records))
+        self._bar.update(
+            self._task, completed=_mean_count(self._agents, self._unit) - self._before, note=_note(records)
+        )
 
-    def _mean_count(self) -> float:
-        return float(np.mean([getattr(agent, self._unit) for agent in self._agents]))
+
+class TellingProgress:
+    """A listener of `learn_together` that passes on how far it is, as plain data, to whoever has a terminal."""
+
+    PAUSE = 0.5
+    """Seconds between two messages at least."""
+
+    def __init__(self, tell: Callable[[Any], None], unit: str, total: int, agents: Sequence[Agent]) -> None:
+        self._tell, self._unit, self._total, self._agents = tell, unit, total, agents
+        self._say("compiling")
+
+    def __call__(self, agents: Sequence[Agent], metrics: Sequence[Sequence[dict[str, Any]]]) -> None:
+        """Pass on where the agents are."""
+        if time.monotonic() - self._last >= self.PAUSE:
+            records = [record for of_agent in metrics for record in of_agent]
+            self._say(_note(records))
+
+    def _say(self, note: str) -> None:
+        done = _mean_count(self._agents, self._unit)
+        self._tell({"done": done, "total": self._total, "unit": SHORT[self._unit], "note": note})
+        self._last = time.monotonic()
+
+
+def _mean_count(agents: Sequence[Agent], unit: str) -> float:
+    return float(np.mean([getattr(agent, unit) for agent in agents]))
 
 
 def _note(records: Sequence[dict[str, Any]]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from steadyrl.behaviour import Noise
 from steadyrl.collector import moments_of, small_products
-from steadyrl.engines import Rounds, episode_seed
+from steadyrl.engines import Rounds, check_finite, episode_seed
 from steadyrl.memory import Memory
 from steadyrl.returns import discounted_returns
 from steadyrl.streams import Stream
@@ -46,6 +46,7 @@ class ReplayEngine:
         try:
             with small_products():
                 learner, rounds = self._episode(_first(learners), memory, first)
+            check_finite(self.agent, learner)
         except BaseException:
             memory.forget_since(before)
             raise

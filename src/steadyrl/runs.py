@@ -3,7 +3,11 @@
 config.json        agent, environment, settings, seed, budget: all that the result depends on, with the versions
 metrics.jsonl      a line for each record, appended as learning goes on
 evaluations.jsonl  a line for each evaluation on the way, if there were any
-checkpoint.steady  the agent, for `steadyrl.load`
+resume-N.steady    after N rounds, all that it takes to go on: there while the run is not complete
+checkpoint.steady  the agent, for `steadyrl.load`: when the run is complete, which is noted in it, or was broken off
+
+A folder is thus complete, resumable or as good as absent, at whatever moment its process ends. What was appended after
+the last checkpoint is cut off when the run goes on from there.
 """
 
 from __future__ import annotations
@@ -11,24 +15,30 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import json
+import os
 import platform
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from steadyrl.checkpoint import describe_env, write_whole
+from steadyrl import checkpoint
+from steadyrl.checkpoint import PARTIAL, describe_env, said_what_is_not_written, write_whole
+from steadyrl.cores import usable_cores
 from steadyrl.training import spreads
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
 
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.steady"
-EVALUATIONS = "evaluations.jsonl"
+EVALUATIONS, ERROR = "evaluations.jsonl", "error.txt"
+RESUME = "resume-{}.steady"
+_COMPLETE = "complete"
+State = Literal["absent", "resumable", "complete"]
 _PACKAGES = ("steadyrl", "jax", "jaxlib", "numpy", "optax", "gymnasium", "scipy")
 _SIMULATORS = ("mujoco", "box2d", "envpool")
 
@@ -42,33 +52,98 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **installed, "machine": f"{platform.system()} {platform.machine()}"}
 
 
-def config_of(agent: Agent, seeds: Sequence[int], budget: dict[str, int]) -> dict[str, Any]:
-    """All that a run's result depends on. `seeds` are those that learned together: bits depend on the whole list."""
+def config_of(
+    agent: Agent, budget: dict[str, int], lanes: int | None = None, threads: int | None = None
+) -> dict[str, Any]:
+    """All that a run's result depends on, to the last bit.
+
+    `lanes` are those of a compiled program, 1 unless it is said, and `threads` those that compute: as many as there
+    are, unless it is said.
+    """
     return {
         "agent": agent.name,
         "env": describe_env(agent.env) or {"id": str(agent.env), "options": None},
         "settings": dataclasses.asdict(agent.settings),
         "seed": agent.seed,
-        "seeds": list(seeds),
         "engine": agent.engine,
+        "lanes": lanes or 1,
         "budget": budget,
+        "threads": threads or usable_cores(),
         "versions": versions(),
     }
+
+
+def state_of(folder: Path, config: dict[str, Any]) -> State:
+    """What is there of the run of this config; an error if the folder holds another one."""
+    complete = is_complete(folder)
+    if not (folder / CONFIG).is_file() or not (complete or resume_files(folder)):
+        return "absent"
+    if differing := _differences(read_config(folder), json.loads(json.dumps(config))):
+        raise FileExistsError(
+            f"{folder} already holds a run with other {', '.join(differing)}. Choose another --out, or remove it."
+        )
+    return "complete" if complete else "resumable"
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether the run in the folder came to its end."""
+    file = folder / CHECKPOINT
+    return file.is_file() and checkpoint.note_of(file).get(_COMPLETE, False)
+
+
+def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """What two configs do not agree on."""
+    named = []
+    for name in wanted:
+        old, new = found.get(name), wanted[name]
+        if old != new and isinstance(old, dict) and isinstance(new, dict):
+            parts = sorted(part for part in old.keys() | new.keys() if old.get(part) != new.get(part))
+            named.append(f"{name} ({', '.join(f'{part} {old.get(part)}, here {new.get(part)}' for part in parts)})")
+        elif old != new:
+            named.append(f"{name} ({old}, here {new})")
+    return sorted(named)
+
+
+def resume_files(folder: Path) -> dict[int, Path]:
+    """Number of rounds -> the checkpoint after them."""
+    start, end = RESUME.split("{}")
+    found = {path.name.removeprefix(start).removesuffix(end): path for path in folder.glob(RESUME.format("*"))}
+    return {int(rounds): path for rounds, path in found.items() if rounds.isdecimal()}
 
 
 class Run:
     """The folder of one agent while it learns; a listener of `learn_together`."""
 
-    def __init__(self, folder: Path, agent: Agent, config: dict[str, Any], every: int = 1) -> None:
-        """Start a new run in `folder`, which must not hold one; each record is the mean of `every` rounds."""
-        if (folder / CONFIG).exists():
-            raise FileExistsError(f"{folder} already holds a run. Choose another folder, or remove it.")
-        folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, folder: Path, agent: Agent, every: int = 1) -> None:
+        """Each record is the mean of `every` rounds."""
         self.folder, self.agent, self.every = folder, agent, every
         self._waiting: list[dict[str, Any]] = []
+
+    @classmethod
+    def begin(
+        cls, folder: Path, agent: Agent, config: dict[str, Any], every: int = 1, command: str | None = None
+    ) -> Self:
+        """A new run, in place of one that has no checkpoint."""
+        folder.mkdir(parents=True, exist_ok=True)
+        run = cls(folder, agent, every)
+        run.discard()
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        content = {**config, "started": started, "command": " ".join(sys.argv)}
+        content = {**config, "started": started, "command": command or " ".join(sys.argv)}
         write_whole(folder / CONFIG, json.dumps(content, indent=2).encode())
+        return run
+
+    @classmethod
+    def resume(cls, folder: Path, agent: Agent, rounds: int, every: int = 1) -> Self:
+        """Go on after so many rounds, for which there is a checkpoint."""
+        run = cls(folder, agent, every)
+        note = checkpoint.restore(agent, folder / RESUME.format(rounds))
+        for name in (METRICS, EVALUATIONS):
+            if (folder / name).exists():
+                os.truncate(folder / name, note[name])
+        for path in (folder / ERROR, *_not_whole(folder)):
+            path.unlink(missing_ok=True)
+        run._waiting = note["waiting"]
+        return run
 
     def __call__(self, agents: Sequence[Agent], metrics: Sequence[Sequence[dict[str, Any]]]) -> None:
         """Append the records of this run's agent."""
@@ -79,21 +154,72 @@ class Run:
         while len(self._waiting) >= self.every:
             lines.append(json.dumps(_mean_record(self._waiting[: self.every])) + "\n")
             del self._waiting[: self.every]
-        with (self.folder / METRICS).open("a") as file:
-            file.writelines(lines)
+        _append(self.folder / METRICS, "".join(lines))
 
     def add_evaluation(self, record: dict[str, Any]) -> None:
         """Append what an evaluation on the way found."""
-        with (self.folder / EVALUATIONS).open("a") as file:
-            file.write(json.dumps(record) + "\n")
+        _append(self.folder / EVALUATIONS, json.dumps(record) + "\n")
 
-    def save(self) -> None:
-        """Write the agent as it is now, without a replay memory, and what was not yet enough for a record."""
+    @property
+    def evaluated(self) -> int:
+        """How many episodes had been learned from at the last evaluation."""
+        found = read_metrics(self.folder, EVALUATIONS) if (self.folder / EVALUATIONS).exists() else []
+        return int(found[-1]["episodes"]) if found else 0
+
+    def keep(self) -> None:
+        """Write what it takes to go on from here, in place of the checkpoint before."""
+        sizes = {name: _size_on_disk(self.folder / name) for name in (METRICS, EVALUATIONS)}
+        kept = self.folder / RESUME.format(self.agent.iterations)
+        checkpoint.write(self.agent, kept, note={**sizes, "waiting": self._waiting})
+        for path in resume_files(self.folder).values():
+            if path != kept:
+                path.unlink()
+
+    def finish(self) -> None:
+        """Write the agent at the end, and what was not yet enough for a record."""
         if self._waiting:
-            with (self.folder / METRICS).open("a") as file:
-                file.write(json.dumps(_mean_record(self._waiting)) + "\n")
+            _append(self.folder / METRICS, json.dumps(_mean_record(self._waiting)) + "\n")
             self._waiting = []
-        self.agent.save(self.folder / CHECKPOINT, memory=False)
+        self.save(complete=True)
+        for path in resume_files(self.folder).values():
+            path.unlink()
+
+    def save(self, complete: bool = False) -> None:
+        """Write the agent as it is now, without a replay memory."""
+        checkpoint.write(self.agent, self.folder / CHECKPOINT, memory=False, note={_COMPLETE: complete})
+
+    def discard(self) -> None:
+        """Remove what there is of a run; whatever else is in the folder stays."""
+        files = [self.folder / name for name in (CONFIG, METRICS, EVALUATIONS, CHECKPOINT, ERROR)]
+        for path in (*files, *resume_files(self.folder).values(), *_not_whole(self.folder)):
+            path.unlink(missing_ok=True)
+
+
+def _not_whole(folder: Path) -> list[Path]:
+    """What processes leave that were killed while they wrote."""
+    return list(folder.glob(f".*{PARTIAL}"))
+
+
+def _append(path: Path, text: str) -> None:
+    """All of it or nothing, as long as the process lives."""
+    before = path.stat().st_size if path.exists() else 0
+    with said_what_is_not_written(path):
+        try:
+            with path.open("a") as file:
+                file.write(text)
+        except OSError:
+            with suppress(OSError):
+                os.truncate(path, before)
+            raise
+
+
+def _size_on_disk(path: Path) -> int:
+    """Of a file that is there for good, whatever happens to the machine; 0 if there is none."""
+    if not path.exists():
+        return 0
+    with said_what_is_not_written(path), path.open("rb") as file:
+        os.fsync(file.fileno())
+        return os.fstat(file.fileno()).st_size
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -109,17 +235,12 @@ def read_metrics(folder: Path, file: str = METRICS) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / file).read_text().splitlines()]
 
 
-def is_finished(folder: Path, config: dict[str, Any]) -> bool:
-    """Whether `folder` holds a whole run of exactly this config."""
-    if not (folder / CHECKPOINT).is_file():
-        return False
-    found = read_config(folder)
-    return bool({name: found.get(name) for name in config} == json.loads(json.dumps(config)))
-
-
 def agent_file(path: Path) -> Path:
-    """The checkpoint that `path` names: a file, or a run's folder."""
-    return path / CHECKPOINT if path.is_dir() else path
+    """The checkpoint that `path` names: a file, or in a run's folder the one at the end or else the latest."""
+    if not path.is_dir() or (path / CHECKPOINT).is_file():
+        return path / CHECKPOINT if path.is_dir() else path
+    resumable = resume_files(path)
+    return resumable[max(resumable)] if resumable else path / CHECKPOINT
 
 
 def _mean_record(rounds: list[dict[str, Any]]) -> dict[str, Any]:

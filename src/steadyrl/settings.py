@@ -56,7 +56,7 @@ class Settings:
     def of_text(cls, pairs: Mapping[str, str]) -> Self:
         """From names and texts, as the command line gives them."""
         hints = typing.get_type_hints(cls)
-        return cls.of({k: _parsed(k, text, hints[k]) if k in hints else text for k, text in pairs.items()})
+        return cls.of({k: parsed(k, text, hints[k]) if k in hints else text for k, text in pairs.items()})
 
     @classmethod
     def other_names(cls) -> dict[str, str]:
@@ -120,7 +120,13 @@ def _out_of_bounds(bounds: Mapping[str, Any], value: Any) -> str:
     return ""
 
 
-def _parsed(name: str, text: str, kind: Any) -> Any:
+def is_list(kind: Any) -> bool:
+    """Whether a setting of that type is several numbers."""
+    return tuple in _kinds(kind)
+
+
+def parsed(name: str, text: str, kind: Any) -> Any:
+    """The value of a setting of that type from its text."""
     kinds = _kinds(kind)
     if text.lower() == "none" and types.NoneType in kinds:
         return None

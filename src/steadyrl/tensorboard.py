@@ -17,23 +17,27 @@ AXES = ("episodes", "timesteps")
 _NOT_METRICS = (*AXES, "iteration", "time")
 
 
+def tensorboard_x() -> Any:
+    """The package that writes events, or an error that says how to get it."""
+    try:
+        return importlib.import_module("tensorboardX")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "TensorBoard events need tensorboardX, which is not installed: pip install 'steadyrl[tensorboard]'"
+        ) from None
+
+
 class TensorBoard:
     """A listener of `learn_together` that writes the metrics of one agent; look at them with `tensorboard --logdir`."""
 
     def __init__(self, run_folder: Path, agent: Agent) -> None:
         self.folder, self.agent = run_folder / FOLDER, agent
-        try:
-            self._tensorboard: Any = importlib.import_module("tensorboardX")
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError(
-                "TensorBoard events need tensorboardX, which is not installed: pip install 'steadyrl[tensorboard]'"
-            ) from None
         self._writer: Any = None
 
     def __call__(self, agents: Sequence[Agent], metrics: Sequence[Sequence[dict[str, Any]]]) -> None:
         """Write the latest records of this run's agent; the first ones open the file."""
         if self._writer is None:
-            self._writer = self._tensorboard.SummaryWriter(str(self.folder))
+            self._writer = tensorboard_x().SummaryWriter(str(self.folder))
         for agent, latest in zip(agents, metrics, strict=True):
             if agent is self.agent:
                 for record in latest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ import numpy as np
 
 from steadyrl.checkpoint import describe_env
 from steadyrl.engines import EPISODES_PER_RECORD, CompiledEngine, Engine, HostEngine, Rounds
+from steadyrl.interrupts import uninterrupted
 from steadyrl.progress import TrainingProgress
 from steadyrl.replay_engine import ReplayEngine
 from steadyrl.risk import gini_deviation, variance
@@ -36,8 +36,11 @@ def learn_together(
     callback: Callback | None = None,
     progress_bar: bool = True,
     listeners: Sequence[Listener] = (),
+    lanes: int | None = None,
 ) -> None:
     """Teach agents that differ in their seeds alone, all at once where the engine can; see `Agent.learn`.
+
+    A compiled program has so many `lanes`, 1 for one agent and else 5; the last bits of what is learned depend on it.
 
     Example: `learn_together([MeanGini(env, seed=s) for s in range(10)], total_episodes=50_000)`.
     """
@@ -51,17 +54,17 @@ def learn_together(
             unit = "timesteps" if total_timesteps else "episodes"
             everyone.append(stack.enter_context(TrainingProgress(first.name, unit, target, agents)))
         for group in groups:
-            _learn(group, rounds, total_timesteps, callback, everyone)
+            _learn(group, engine_of(group, lanes), rounds, total_timesteps, callback, everyone)
 
 
 def _learn(
     agents: list[Agent],
+    engine: Engine,
     rounds: int,
     total_timesteps: int | None,
     callback: Callback | None,
     listeners: Sequence[Listener],
 ) -> None:
-    engine = engine_of(agents)
     per_record = rounds_per_record(agents[0])
     # A callback may stop after any record, so then they come one by one; the program and its bits are the same.
     stride = per_record if callback else max(engine.most_rounds // per_record, 1) * per_record
@@ -70,21 +73,23 @@ def _learn(
     steps_left = total_timesteps if total_timesteps is not None else np.iinfo(np.int64).max
     while rounds > 0 and steps_left > 0:
         learners, done = engine.advance(learners, agents[0].iterations, min(stride, rounds), steps_left)
-        _check_finite(agents[0], learners)
-        metrics = [_record(agent, k, learners, done, per_record) for k, agent in enumerate(agents)]
+        with uninterrupted():  # Agents, and what listeners know of them, are always at the same round.
+            metrics = [_record(agent, k, learners, done, per_record) for k, agent in enumerate(agents)]
+            for listener in listeners:
+                listener(agents, metrics)
         rounds -= len(done.updates)
         steps_left -= int(done.lengths[:, 0].sum())
-        for listener in listeners:
-            listener(agents, metrics)
         if callback and any([_asks_to_stop(callback, a, m[-1]) for a, m in zip(agents, metrics, strict=True)]):
             return
 
 
-def engine_of(agents: list[Agent]) -> Engine:
-    """What takes these agents through their rounds."""
+def engine_of(agents: list[Agent], lanes: int | None = None) -> Engine:
+    """What takes these agents through their rounds; see `learn_together`."""
     if agents[0].algorithm.material == "replayed":
         return ReplayEngine(agents)
-    return CompiledEngine(agents) if agents[0].engine == "compiled" else HostEngine(agents)
+    if agents[0].engine == "compiled":
+        return CompiledEngine(agents, lanes or (1 if len(agents) == 1 else CompiledEngine.LANES))
+    return HostEngine(agents)
 
 
 def rounds_per_record(agent: Agent) -> int:
@@ -142,16 +147,6 @@ def spreads(returns: Any, discounted_returns: Any) -> Metrics:
 def _asks_to_stop(callback: Callback, agent: Agent, metrics: Metrics) -> bool:
     answer = callback({"self": agent, "num_timesteps": agent.timesteps, "metrics": metrics}, {})
     return isinstance(answer, bool | np.bool_) and not answer
-
-
-def _check_finite(agent: Agent, learners: Any) -> None:
-    """Refuse to take over parameters that diverged; the agent keeps those from before."""
-    if not all(np.all(np.isfinite(np.asarray(x))) for x in jax.tree.leaves(learners)):
-        rates = [name for name in dataclasses.asdict(agent.settings) if name.endswith("learning_rate")]
-        raise FloatingPointError(
-            f"{agent.name}: parameters became infinite or NaN after {agent.episodes} episodes. "
-            f"Lower {' or '.join(rates)}. The agent keeps what it had learned until then."
-        )
 
 
 def rounds_of(agents: Sequence[Agent], total_timesteps: int | None, total_episodes: int | None) -> int:

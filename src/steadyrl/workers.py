@@ -1,4 +1,4 @@
-"""Jobs side by side: a process for each core, pinned to it, with one thread of computing each.
+"""Jobs side by side on this machine: a process for each core, pinned to it, with one thread of computing each.
 
 Two threads of one process share a small network's products badly; two processes do not have to meet. What a job
 computes does not depend on how many there are, nor on the core.
@@ -8,122 +8,153 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import pickle
+import queue
 import signal
+import threading
+import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from threading import Thread
-from typing import Any
+from multiprocessing.connection import Connection, wait
+from typing import Any, NamedTuple
 
-from rich.progress import Progress, TaskID
-
+from steadyrl.compilation_cache import shared_compilation
 from steadyrl.cores import usable_cores
+from steadyrl.interrupts import BrokenOffError, ended_like_ctrl_c
 
-_ONE_THREAD = dict.fromkeys(("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+ONE_THREAD = dict.fromkeys(("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+"""For the environment of a process that computes with one thread."""
+PATIENCE = 60
+"""Seconds that processes have to save what they learned when all is stopped."""
+
+Tell = Callable[[Any], None]
+"""Tells the one who gave out the jobs how it goes."""
 
 
-def do_all(do: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], progress: Progress) -> list[Any]:
-    """`do(*job, progress)` of every job, in the order of the jobs; a failure is raised when the others are done.
+class Outcome(NamedTuple):
+    """What became of a job."""
 
-    `do` and the jobs are pickled. The progress that `do` is given passes on what is shown there.
+    value: Any = None
+    error: str | None = None
+    """Why it failed, in one line."""
+
+
+def do_all(do: Callable[[Any, Tell], Any], jobs: Sequence[Any], show: Callable[[int, Any], None]) -> list[Outcome]:
+    """`do(job, tell)` of every job, in the order of the jobs; the others go on when one fails.
+
+    What a job tells is shown by `show(number of the job, told)`, and its end with None. `do` and the jobs are pickled.
+    Ctrl-C is passed on to the jobs, so that they can save, and raised when they have.
     """
-    cores = _cores()
-    if not jobs or len(cores) == 1:
-        return [do(*job, progress) for job in jobs]
-    spawn = multiprocessing.get_context("spawn")  # A fork of a process that JAX runs in can hang.
-    try:
-        manager = spawn.Manager()
-    except EOFError:
-        raise ValueError("processes cannot start from here: put the call under `if __name__ == '__main__':`.") from None
-    with manager, _environment(_ONE_THREAD):
-        told, free = manager.Queue(), manager.Queue()
-        for core in cores[: len(jobs)]:
-            free.put(core)
-        shown = Thread(target=_show, args=(told, progress), daemon=True)
-        shown.start()
-        with ProcessPoolExecutor(free.qsize(), spawn, initializer=_start, initargs=(free,)) as pool:
-            futures = [pool.submit(_do, do, job, Passed(told, number)) for number, job in enumerate(jobs)]
-            try:
-                _wait(futures)
-            except KeyboardInterrupt:
-                for process in list(pool._processes.values()):  # They would go on until their jobs are done.
-                    process.terminate()
-                raise
-            finally:
-                with suppress(OSError):
-                    told.put(None)
-                shown.join()
-    return [future.result() for future in futures]
+    outcomes: list[Outcome] = [Outcome()] * len(jobs)
+    left, busy = deque(enumerate(jobs)), dict[Connection, _Worker]()
+    idle_cores = deque(_cores()[: len(jobs)])
+    with _environment(ONE_THREAD | shared_compilation()):
+        try:
+            while left or busy:
+                while left and idle_cores:
+                    worker = _Worker(idle_cores.popleft())
+                    busy[worker.pipe] = worker
+                    worker.give(do, *left.popleft())
+                for pipe in wait(list(busy)):
+                    worker = busy[pipe]  # type: ignore[index]
+                    outcome = worker.heard(show)
+                    if outcome is None:
+                        continue
+                    outcomes[worker.number] = outcome
+                    show(worker.number, None)
+                    if left and worker.process.is_alive():
+                        worker.give(do, *left.popleft())
+                    else:
+                        idle_cores.append(worker.core)
+                        del busy[worker.pipe]
+                        worker.end()
+        finally:
+            for worker in busy.values():
+                worker.process.terminate()
+            for worker in busy.values():
+                worker.stop()
+    return outcomes
 
 
-class Passed:
-    """What a job shows of its progress, passed on to the process that has the terminal; see rich's `Progress`."""
+class _Worker:
+    """A process that does one job after the other, as its owner sees it."""
 
-    def __init__(self, told: Any, number: int) -> None:
-        self._told, self._number = told, number
+    def __init__(self, core: int | None) -> None:
+        spawn = multiprocessing.get_context("spawn")  # A fork of a process that JAX runs in can hang.
+        self.core, self.number = core, -1
+        self.pipe, theirs = spawn.Pipe()
+        self.process = spawn.Process(target=_work, args=(theirs, core), daemon=True)
+        self.process.start()
+        theirs.close()
 
-    def add_task(self, description: str, **fields: Any) -> TaskID:
-        """See rich; a job has one task."""
-        self._told.put((self._number, "add_task", {"description": description, **fields}))
-        return TaskID(self._number)
+    def give(self, do: Callable[..., Any], number: int, job: Any) -> None:
+        self.number = number
+        with suppress(BrokenPipeError):  # It has died, which `heard` will tell.
+            self.pipe.send((do, job))
 
-    def start_task(self, task: TaskID) -> None:
-        """See rich."""
-        self._told.put((self._number, "start_task", {}))
+    def heard(self, show: Callable[[int, Any], None]) -> Outcome | None:
+        """Take note of what it says; what became of its job, if that was it."""
+        try:
+            kind, said = self.pipe.recv()
+        except (EOFError, ConnectionResetError):
+            self.process.join()
+            return Outcome(error=_death(self.process.exitcode))
+        if kind == "told":
+            show(self.number, said)
+            return None
+        return Outcome(value=said) if kind == "done" else Outcome(error=said)
 
-    def update(self, task: TaskID, **fields: Any) -> None:
-        """See rich."""
-        self._told.put((self._number, "update", fields))
+    def end(self) -> None:
+        """When there is nothing more to do."""
+        self.pipe.close()
+        self.process.join()
 
-
-def _show(told: Any, progress: Progress) -> None:
-    tasks: dict[int, TaskID] = {}
-    while (message := told.get()) is not None:
-        number, method, fields = message
-        if method == "add_task":
-            tasks[number] = progress.add_task(**fields)
-        else:
-            getattr(progress, method)(tasks[number], **fields)
-
-
-def _wait(futures: list[Future[Any]]) -> None:
-    """Until all are done, those that fail and those that do not; then the first failure, if there was one."""
-    for _ in as_completed(futures):
-        pass
-    failures = [error for future in futures if (error := future.exception()) is not None]
-    for error in failures[:1]:
-        if isinstance(error, BrokenProcessPool):
-            raise OSError(
-                "a process was ended from outside, and with it the others: is there enough memory?"
-            ) from error
-        raise error
+    def stop(self) -> None:
+        """When it was terminated in the middle of a job: once it has saved what it learned."""
+        self.process.join(PATIENCE)
+        self.process.kill()
+        self.end()
 
 
-def _do(do: Callable[..., Any], job: tuple[Any, ...], progress: Passed) -> Any:
-    try:
-        return do(*job, progress)
-    except Exception as error:
-        if not _travels(error):
-            raise RuntimeError(f"{type(error).__name__}: {error}") from None
-        raise
+def _death(exitcode: int | None) -> str:
+    if exitcode is not None and exitcode < 0:
+        return f"its process was ended from outside ({signal.Signals(-exitcode).name}): is there enough memory?"
+    return "its process ended: if this is a script, put the call under `if __name__ == '__main__':`."
 
 
-def _travels(error: Exception) -> bool:
-    """Whether it can be pickled and be made again, as it must to be raised in another process."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return False
-    return True
-
-
-def _start(free: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Whoever started the processes ends them.
-    core = free.get()
+def _work(pipe: Connection, core: int | None) -> None:
+    """Do the jobs that come through the pipe, until it is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Whoever started this process ends it.
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
+    given: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(pipe, given), daemon=True).start()
+    with ended_like_ctrl_c():
+        while True:
+            do, job = given.get()
+            try:
+                pipe.send(("done", do(job, lambda said: pipe.send(("told", said)))))
+            except KeyboardInterrupt:
+                os._exit(0)
+            except Exception as error:
+                if os.environ.get("STEADYRL_DEBUG"):
+                    traceback.print_exc()
+                pipe.send(("failed", described(error)))
+
+
+def _receive(pipe: Connection, given: queue.SimpleQueue[Any]) -> None:
+    """Pass on what comes; without its owner, who would come back to the same folders, a process must not go on."""
+    while True:
+        try:
+            given.put(pipe.recv())
+        except (EOFError, OSError):
+            os._exit(1)
+
+
+def described(error: Exception) -> str:
+    """An error as one line, with its kind if that is not one that speaks for itself."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, ValueError | OSError | BrokenOffError) else f"{type(error).__name__}: {text}"
 
 
 def _cores() -> list[int | None]:

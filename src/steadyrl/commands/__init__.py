@@ -1,0 +1,1 @@
+"""The commands, one class each. Nothing heavy is imported before a command is known."""

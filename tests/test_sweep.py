@@ -1,0 +1,274 @@
+"""Sweeps: what is combined with what, what is kept, what failed, and what a stranger types wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import steadyrl
+from steadyrl.cli import main
+from steadyrl.runs import is_complete, read_config, resume_files
+from steadyrl.sweep import LONGEST_NAME, Sweep, choices_of_text, folder_name, read_sweep
+
+MAZE = "steadyrl/GuardedMaze-v0"
+QUICK = ["--episodes", "100", "--seeds", "2"]
+
+
+def folders(out):
+    return sorted(path.parent.relative_to(out).as_posix() for path in Path(out).rglob("checkpoint.steady"))
+
+
+def test_every_combination_has_a_run_named_by_what_it_is(tmp_path, capsys):
+    out = tmp_path / "out"
+    command = ["sweep", MAZE, "--agents", "mg,reinforce", "--set", "risk_aversion=0.3,0.6", *QUICK, "--out", str(out)]
+    main(command)
+    told = capsys.readouterr()
+    methods = ["mg,risk_aversion=0.3", "mg,risk_aversion=0.6", "reinforce"]
+    assert folders(out) == [f"GuardedMaze-v0/{method}/seed{seed}" for method in methods for seed in (0, 1)]
+    for method in methods:
+        assert method in told.out
+    assert "2/2" in told.out
+    assert "6 of 6 runs" in told.err
+    config = read_config(out / "GuardedMaze-v0/mg,risk_aversion=0.6/seed1")
+    assert (config["settings"]["risk_aversion"], config["seed"]) == (0.6, 1)
+    assert (config["budget"], config["threads"], config["lanes"]) == ({"episodes": 100}, 1, 5)
+    assert "sweep" in config["command"] or "pytest" in config["command"]
+
+    bits = {name: (out / name / "checkpoint.steady").read_bytes() for name in folders(out)}
+    lost = out / "GuardedMaze-v0/mg,risk_aversion=0.6/seed1/checkpoint.steady"
+    lost.unlink()
+    main([*command[:-4], "--seeds", "3", "--out", str(out)])  # One is lost, and three are new.
+    assert "Kept 5 finished runs" in capsys.readouterr().out
+    assert len(folders(out)) == 9
+    assert all((out / name / "checkpoint.steady").read_bytes() == before for name, before in bits.items())
+
+
+def test_a_sweep_from_a_file(tmp_path, capsys):
+    file = tmp_path / "mine.toml"
+    file.write_text(f"""
+        envs = ["{MAZE}", "CartPole-v1"]
+        seeds = [4, 7]
+        timesteps = 300
+        [agents.MeanGini]
+        risk_aversion = [0.5, 1]
+        mean = "ppo"
+        [agents.ppo]
+        hidden = [8, 8]
+        [env_settings]
+        max_episode_steps = [20, 30]
+    """)
+    sweep = read_sweep(file)
+    assert sweep == Sweep(
+        envs=(MAZE, "CartPole-v1"),
+        agents={"mg": {"risk_aversion": [0.5, 1], "mean": ["ppo"]}, "ppo": {"hidden": [[8, 8]]}},
+        seeds=(4, 7),
+        budget={"timesteps": 300},
+        env_settings={"max_episode_steps": [20, 30]},
+    )
+    cells = sweep.cells(tmp_path)
+    assert len(cells) == 2 * 2 * 3
+    assert len({folder for cell in cells for folder in cell.folders}) == 2 * len(cells)
+    assert str(cells[2].folders[0]).endswith("GuardedMaze-v0,max_episode_steps=20/ppo,hidden=8x8/seed4")
+    out = tmp_path / "out"
+    # What the command says takes the place of what the file does.
+    main(
+        ["sweep", str(file), "--agents", "ppo", "--env-set", "max_episode_steps=20", "--seeds", "1", "--out", str(out)]
+    )
+    names = [f"{env},max_episode_steps=20/ppo,hidden=8x8/seed0" for env in ("CartPole-v1", "GuardedMaze-v0")]
+    assert folders(out) == names
+    assert steadyrl.load(out / names[0] / "checkpoint.steady").timesteps >= 300
+    assert read_config(out / names[1])["settings"]["hidden"] == [8, 8]
+    assert "2 of 2 runs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("risk_aversion=0.3,1", [0.3, 1.0]),
+        ("hidden=64,64", [(64, 64)]),
+        ("hidden=[64,64],[8]", [(64, 64), (8,)]),
+        ("mean=vpg,ppo", ["vpg", "ppo"]),
+        ("normalise_observations=true,false", [True, False]),
+    ],
+)
+def test_values_are_read_as_their_setting_needs_them(text, values):
+    name, given = text.split("=")
+    assert choices_of_text(["mg"], {name: given}) == {"mg": {name: values}}
+
+
+def test_names_of_folders_are_plain_and_short():
+    assert folder_name("mg", {"a": 0.1, "b": (1, 2)}) == "mg,a=0.1,b=1x2"
+    odd, long = folder_name("mg", {"a": "x/y z"}), folder_name("mg", {"a": "x" * 300})
+    assert set("/ ").isdisjoint(odd)
+    assert len(long) <= LONGEST_NAME
+    assert odd != folder_name("mg", {"a": "x-y z"})
+    assert long != folder_name("mg", {"a": "x" * 301})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--agents", "mgg"], "unknown agent 'mgg'. Did you mean 'mg'?"),
+        (["--set", "risk_aversoin=1,2"], "unknown setting 'risk_aversoin'. Did you mean 'risk_aversion'?"),
+        (["--set", "lambda=1,2"], "Did you mean 'risk_aversion'?"),
+        (["--set", "risk_aversion=1,much"], "risk_aversion=much: a float is needed"),
+        (["--set", "gamma=0.9,2"], "gamma=2.0: it must be at most 1"),
+        (["--set", "risk_aversion=1,1"], "risk_aversion: give it at least one value, and each once"),
+        (["--env-set", "goal_rewrad=1"], "Did you mean 'goal_reward'?"),
+        (["--on", "rai"], "unknown place 'rai'. Did you mean 'ray'?"),
+        (["--address", "auto"], "Add --on ray"),
+        (["--seeds", "0"], "seeds 0: at least 1"),
+        (["--episodes", "0"], "at least 1"),
+        (["--episodes", "1", "--timesteps", "1"], "not both"),
+        ([MAZE], "name each once"),
+        (["other/GuardedMaze-v0"], "two of them would share a folder"),
+        (["CartPole-v7"], "CartPole-v1"),
+        (["nope:Env-v0"], "there is no module 'nope'"),
+        (["nowhere.toml"], "name one file, or environments"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_leaves_nothing_behind(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        main(["sweep", MAZE, *arguments])
+    assert stop.value.code == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert message in line
+    assert list(tmp_path.rglob("*")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("env = ['x']", "unknown key 'env'. Did you mean 'envs'?"),
+        ("envs = ['CartPole-v1']", "agents: name at least one"),
+        ("agents = ['mg']", "envs: name at least one"),
+        ("envs = ['CartPole-v1']\n[agents.mg]\nrisk_aversoin = 1", "Did you mean 'risk_aversion'?"),
+        ("envs = [", "is not TOML"),
+        ("envs = 'CartPole-v1'\nagents = ['mg']", "envs: a list is needed"),
+        ("envs = ['CartPole-v1']\nagents = ['mg']\nseeds = 'all'", "seeds: a whole number or a list of them"),
+    ],
+)
+def test_a_mistake_in_a_file_gets_one_line(text, message, tmp_path, capsys):
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(SystemExit) as stop:
+        main(["sweep", str(file), "--episodes", "10", "--out", str(tmp_path / "out")])
+    assert stop.value.code == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert message in line
+    assert not (tmp_path / "out").exists()
+
+
+BREAKING = """
+import gymnasium as gym
+from gymnasium.spaces import Box, Discrete
+
+class Breaking(gym.Env):
+    observation_space, action_space = Box(0, 1, (1,)), Discrete(2)
+
+    episodes = 0
+
+    def __init__(self, breaks=False):
+        self.breaks = breaks
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        Breaking.episodes += 1
+        return [0.5], {}
+
+    def step(self, action):
+        if self.breaks and self.episodes > 60:
+            raise RuntimeError("the wheel came off")
+        return [0.5], 1.0, bool(self.np_random.random() < 0.2), False, {}
+"""
+
+
+def test_failures_are_listed_and_the_others_go_on(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "breaking.py").write_text(BREAKING)
+    command = ["sweep", "breaking:Breaking", "--env-set", "breaks=true,false", "--agents", "mg", *QUICK, "--out", "out"]
+    with pytest.raises(SystemExit) as stop:
+        main(command)
+    assert stop.value.code == 1
+    told = capsys.readouterr()
+    failures = [line for line in told.err.splitlines() if "the wheel came off" in line]
+    assert len(failures) == 2
+    assert "2 failed" in told.err
+    log = Path(failures[0].split("Log: ")[1])
+    assert "in step" in log.read_text()
+    assert "0/2" in told.out
+    assert "2/2" in told.out
+    complete = [folder for folder in Path("out").rglob("seed*") if is_complete(folder)]
+    assert len(complete) == 2
+    main([*command[:2], "--env-set", "breaks=false", *command[4:]])
+    assert "Kept 2 finished runs" in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole")
+    main([*LONG, "--out", str(out)])
+    return out
+
+
+LONG = ["sweep", "CartPole-v1", "--agents", "dqn", "--seeds", "3", "--episodes", "150", "--checkpoint-every", "0"]
+LONG += ["--set", "hidden=16,16", "--set", "learning_starts=100", "--set", "gradient_steps=1"]
+
+
+def bits(out):
+    """Of all that runs left, but for what clocks said."""
+    clocks = ("time", "seconds_collecting", "seconds_updating")
+    found = {}
+    for name in folders(out):
+        lines = (out / name / "metrics.jsonl").read_text().splitlines()
+        records = [{k: v for k, v in json.loads(line).items() if k not in clocks} for line in lines]
+        found[name] = ((out / name / "checkpoint.steady").read_bytes(), records)
+    return found
+
+
+def broken_off(command, out, stop):
+    """Start a sweep, and end it by a signal when two runs have a checkpoint."""
+    process = subprocess.Popen([sys.executable, "-m", "steadyrl", *command, "--out", str(out)], stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 120
+    while len([folder for folder in out.rglob("seed*") if resume_files(folder)]) < 2:
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.stderr.read().decode()
+        time.sleep(0.05)
+    process.send_signal(stop)
+    _, error = process.communicate(timeout=120)
+    return process.returncode, error.decode()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGTERM])
+def test_the_same_command_goes_on_when_all_was_stopped(stop, whole, tmp_path):
+    out = tmp_path / "out"
+    status, error = broken_off(LONG, out, stop)
+    assert status == (-signal.SIGKILL if stop == signal.SIGKILL else 130)
+    if stop == signal.SIGTERM:
+        assert "the same command goes on" in error.splitlines()[-1]
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("resume-*.steady")}
+    assert before
+    done = subprocess.run(
+        [sys.executable, "-m", "steadyrl", *LONG, "--out", str(out)], capture_output=True, text=True, check=True
+    )
+    assert "3/3" in done.stdout
+    assert bits(out) == bits(whole)
+    assert len(bits(whole)) == 3
+
+
+def test_a_sweep_keeps_others_out_of_its_folder(tmp_path, capsys):
+    from steadyrl.folder_lock import locked
+
+    out = tmp_path / "out"
+    with locked(out), pytest.raises(SystemExit) as stop:
+        main(["sweep", MAZE, *QUICK, "--out", str(out)])
+    assert stop.value.code == 2
+    assert "another process is at work in it" in capsys.readouterr().err
+    assert os.listdir(out) == []
