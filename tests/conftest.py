@@ -4,7 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from long_sweep import LONG
 
+from steadyrl.cli import main
 from steadyrl.networks import MLP
 
 
@@ -21,3 +23,11 @@ def numpys_layers():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MLP, "init", init)
         yield
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory):
+    """The runs of LONG, never broken off."""
+    out = tmp_path_factory.mktemp("whole")
+    main([*LONG, "--out", str(out)])
+    return out

@@ -230,7 +230,7 @@ def test_an_episode_without_end_is_an_error_that_says_what_to_do():
 
 
 class BreaksDown(Counter):
-    """Raises in the 11th episode."""
+    """Raises in the 61st episode."""
 
     episodes = 0
 
@@ -239,7 +239,7 @@ class BreaksDown(Counter):
         return super().reset(**options)
 
     def step(self, action):
-        if type(self).episodes > 10:
+        if type(self).episodes > 60:
             raise OSError("out of fuel")
         return super().step(action)
 
@@ -253,10 +253,10 @@ def learning(env, episodes):
 def test_what_was_learned_before_the_fault_is_kept(tmp_path):
     BreaksDown.episodes = 0
     agent = Reinforce(BreaksDown(), episodes_per_update=4, hidden=(4,), seed=3)
-    with pytest.raises(FaultyEnvironmentError, match=r"BreaksDown.*OSError: out of fuel at step 1 of episode 10 "):
-        agent.learn(total_episodes=40, progress_bar=False)
-    assert (agent.iterations, agent.episodes, len(agent.history)) == (2, 8, 1)
-    jax.tree.map(np.testing.assert_array_equal, agent.learner, learning(Counter(), 8).learner)
+    with pytest.raises(FaultyEnvironmentError, match=r"BreaksDown.*OSError: out of fuel at step 1 of episode 60 "):
+        agent.learn(total_episodes=100, progress_bar=False)
+    assert (agent.iterations, agent.episodes, len(agent.history)) == (12, 48, 1)  # In whole records.
+    jax.tree.map(np.testing.assert_array_equal, agent.learner, learning(Counter(), 48).learner)
     agent.save(tmp_path / "agent")
 
 

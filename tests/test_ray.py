@@ -7,7 +7,7 @@ import threading
 import warnings
 
 import pytest
-from test_sweep import LONG, bits, broken_off, whole  # noqa: F401 (a fixture)
+from long_sweep import LONG, bits, broken_off
 
 from steadyrl.cli import main
 from steadyrl.ray_cluster import do_all_on_ray
@@ -15,7 +15,7 @@ from steadyrl.runs import resume_files
 from steadyrl.scheduling import left_of
 from steadyrl.sweep import Sweep
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("ray")]
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("long sweep")]
 MEMORY = 80 * 2**20
 
 
@@ -49,7 +49,7 @@ def jobs_of(out):
     return [job for cell in cells for job in left_of(replace(cell, threads=1))]
 
 
-def test_a_sweep_spreads_and_survives_the_loss_of_a_node(cluster, second_node, whole, tmp_path):  # noqa: F811
+def test_a_sweep_spreads_and_survives_the_loss_of_a_node(cluster, second_node, whole, tmp_path):
     jobs, nodes, removed = jobs_of(tmp_path), {}, threading.Event()
 
     def show(number, told):
@@ -69,7 +69,7 @@ def test_a_sweep_spreads_and_survives_the_loss_of_a_node(cluster, second_node, w
     assert bits(tmp_path) == bits(whole)
 
 
-def test_the_same_command_goes_on_when_the_driver_was_killed(cluster, second_node, whole, tmp_path):  # noqa: F811
+def test_the_same_command_goes_on_when_the_driver_was_killed(cluster, second_node, whole, tmp_path):
     command = [*LONG, "--on", "ray", "--address", cluster.address]
     out = tmp_path / "out"
     status, _ = broken_off(command, out, signal.SIGKILL)

@@ -6,19 +6,33 @@ import hashlib
 import os
 import platform
 from pathlib import Path
+from typing import Any
 
-_VARIABLE = "JAX_COMPILATION_CACHE_DIR"
+_FOLDER = "jax_compilation_cache_dir"
+_ALL_PROGRAMS: dict[str, Any] = {
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+    "jax_persistent_cache_enable_xla_caches": "none",
+}
 
 
 def shared_compilation() -> dict[str, str]:
-    """For the environment of processes that share what they compile; a folder that the user chose is kept."""
-    folder = os.environ.get(_VARIABLE) or str(_caches() / "steadyrl" / f"compiled-{_processor()}")
-    return {
-        _VARIABLE: folder,
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-        "JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none",
-    }
+    """For the environment of processes that share what they compile."""
+    return {name.upper(): str(value) for name, value in _options().items()}
+
+
+def share_compilation() -> None:
+    """The same for this process, in which JAX may have been imported already."""
+    import jax
+
+    for name, value in _options().items():
+        jax.config.update(name, value)  # type: ignore[no-untyped-call]
+
+
+def _options() -> dict[str, Any]:
+    """A folder that the user chose is kept."""
+    folder = os.environ.get(_FOLDER.upper()) or str(_caches() / "steadyrl" / f"compiled-{_processor()}")
+    return {_FOLDER: folder, **_ALL_PROGRAMS}
 
 
 def _caches() -> Path:

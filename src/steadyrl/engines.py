@@ -22,7 +22,7 @@ from jax import Array
 
 from steadyrl.batch import batch_of_pairs, batch_of_steps
 from steadyrl.behaviour import Behaviour
-from steadyrl.episodes import Episodes, FaultyEnvironmentError
+from steadyrl.episodes import Episodes
 from steadyrl.returns import discounted_returns
 from steadyrl.rollout import Facts, Tables, finite_face, play, rewards_of
 from steadyrl.streams import Stream, key_of
@@ -190,22 +190,13 @@ class HostEngine:
         (self.agent,) = agents
         # Small rounds are told together.
         self.most_rounds = max(1, EPISODES_PER_RECORD // self.agent.settings.n)
-        self._fault: FaultyEnvironmentError | None = None
 
     def advance(self, learners: Learner, first: int, count: int, timesteps: int) -> tuple[Learner, Rounds]:
-        """See `Engine`. If the environment fails, what the rounds before that taught is returned first."""
-        if self._fault is not None:
-            raise self._fault
+        """See `Engine`."""
         learner = jax.tree.map(lambda x: x[0], learners)
         done: list[Rounds] = []
         for k in range(first, first + count):
-            try:
-                learner, rounds = self._round(learner, k)
-            except FaultyEnvironmentError as fault:
-                if not done:
-                    raise
-                self._fault = fault
-                break
+            learner, rounds = self._round(learner, k)
             done.append(rounds)
             timesteps -= int(rounds.lengths.sum())
             if timesteps <= 0:

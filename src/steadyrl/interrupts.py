@@ -34,8 +34,8 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in heeded.items():
             signal.signal(number, handler)
-    if waiting:
-        heeded[waiting[0]](waiting[0], None)
+        if waiting:
+            heeded[waiting[0]](waiting[0], None)
 
 
 @contextmanager

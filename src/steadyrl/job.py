@@ -7,6 +7,7 @@ job. What comes of a job depends on what its fields say, not on where it is done
 from __future__ import annotations
 
 import dataclasses
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -23,7 +24,7 @@ from steadyrl.evaluation_curve import EvaluationCurve
 from steadyrl.folder_lock import locked
 from steadyrl.interrupts import BrokenOffError, uninterrupted
 from steadyrl.progress import TellingProgress
-from steadyrl.runs import ERROR, Run, config_of, resume_files, state_of
+from steadyrl.runs import ERROR, Run, config_of, is_complete, resume_files, state_of
 from steadyrl.training import Listener, learn_together, rounds_of, rounds_per_record
 
 Listening = Callable[[Sequence[Agent], Sequence[Run]], Sequence[Listener]]
@@ -53,8 +54,12 @@ class Job:
     """Of the compiled program, if there is one; see `learn_together`."""
     threads: int | None = None
     """That compute where it is done; as many as this process has, unless it is said."""
-    command: str | None = None
+    command: str = field(default_factory=lambda: " ".join(["steadyrl", *sys.argv[1:]]))
     """What the user typed."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.checkpoint_seconds < float("inf"):
+            raise ValueError(f"--checkpoint-every {self.checkpoint_seconds}: at least 0 seconds are needed.")
 
     def agents(self) -> list[Agent]:
         """The agents, which have learned nothing yet."""
@@ -64,8 +69,8 @@ class Job:
 
     def config(self, agent: Agent) -> dict[str, Any]:
         """All that the result of an agent's run depends on."""
-        evaluated = {"evaluations": self.evaluations} if self.evaluations else {}
-        return {**config_of(agent, self.budget, self.lanes, self.threads), **evaluated}
+        told = {"evaluations": self.evaluations, "episodes_per_record": self.episodes_per_record}
+        return {**config_of(agent, self.budget, self.lanes, self.threads), **told}
 
     def only(self, seeds: Sequence[int]) -> Job:
         """The part of these seeds."""
@@ -163,6 +168,8 @@ def _told(error: Exception, env: str) -> str:
 def _kept(runs: Sequence[Run], checkpoints: Checkpoints, error: Exception | None = None) -> str:
     """Write checkpoints, and where an error came from; without anything learned, leave nothing behind."""
     first, problem = runs[0], ""
+    if all(is_complete(run.folder) for run in runs):
+        return f"The run in {first.folder} is complete."
     if not first.agent.episodes:
         for run in runs:
             run.discard()

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steadyrl.checkpoint import write_whole
-from steadyrl.compilation_cache import shared_compilation
+from steadyrl.compilation_cache import share_compilation
+from steadyrl.interrupts import ended_like_ctrl_c
 from steadyrl.job import Job, carry_out_telling
 from steadyrl.runs import CHECKPOINT, CONFIG, ERROR, EVALUATIONS, METRICS, RESUME, resume_files
 from steadyrl.workers import ONE_THREAD, PATIENCE, Outcome, described
@@ -43,7 +44,10 @@ def do_all_on_ray(jobs: Sequence[Job], show: Show, address: str | None) -> list[
     if mine:
         _connect(ray, address)
     try:
-        return _Driver(ray, jobs, show).do_all()
+        with ended_like_ctrl_c():  # Ray has made SIGTERM something else.
+            return _Driver(ray, jobs, show).do_all()
+    except ray.exceptions.RayError as error:
+        raise OSError(f"Ray: {described(error)}") from error
     finally:
         if mine:
             ray.shutdown()
@@ -64,7 +68,8 @@ def _connect(ray: Any, address: str | None) -> None:
         with warnings.catch_warnings():
             # JAX warns of forks; what Ray starts becomes another program at once.
             warnings.filterwarnings("ignore", message=".*fork", category=RuntimeWarning)
-            ray.init(address=address, log_to_driver=bool(os.environ.get("STEADYRL_DEBUG")), logging_level="ERROR")
+            shown = bool(os.environ.get("STEADYRL_DEBUG"))
+            ray.init(address=address or "local", log_to_driver=shown, logging_level="ERROR")
     except ConnectionError:
         raise _no_cluster(address) from None
 
@@ -81,7 +86,9 @@ def _check_reachable(address: str) -> None:
 
 
 def _no_cluster(address: str | None) -> ValueError:
-    return ValueError(f"--address {address}: no Ray cluster answers there. Start one with `ray start --head`.")
+    return ValueError(
+        f"--address {address}: no Ray cluster answers there, or it does not let us in. `ray start --head` starts one."
+    )
 
 
 class _Driver:
@@ -90,7 +97,9 @@ class _Driver:
     def __init__(self, ray: Any, jobs: Sequence[Job], show: Show) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        self._ray, self._jobs, self._show = ray, jobs, show
+        self._ray, self._show = ray, show
+        # Other processes may be in other folders than this one.
+        self._jobs = [dataclasses.replace(job, folders=tuple(path.absolute() for path in job.folders)) for job in jobs]
         self._waiting = deque(range(len(jobs)))
         self._starts = [0] * len(jobs)
         self._under_way: dict[Any, int] = {}
@@ -135,11 +144,13 @@ class _Driver:
         number = self._under_way.pop(ref)
         try:
             outcome = Outcome(*self._ray.get(ref))
+        except self._ray.exceptions.RayTaskError as error:  # What it does anywhere: our package is missing there, say.
+            outcome = Outcome(error=described(error.cause or error))
         except self._ray.exceptions.RayError as error:
             if self._starts[number] < MOST_STARTS:
                 self._waiting.appendleft(number)
                 return
-            outcome = Outcome(error=f"its process or node died {MOST_STARTS} times, the last time: {_line(error)}")
+            outcome = Outcome(error=f"its process or node died {MOST_STARTS} times: {described(error)}")
         self._outcomes[number] = outcome
         self._show(number, None)
 
@@ -180,7 +191,7 @@ def _carry_out_away(desk: Any, number: int, job: Job, files: Sequence[Files]) ->
     """A job, in a folder of this node; what it leaves goes to the desk."""
     import ray
 
-    os.environ.update(shared_compilation())
+    share_compilation()
     with tempfile.TemporaryDirectory(prefix="steadyrl-") as away:
         folders = [Path(away) / str(k) for k in range(len(job.folders))]
         for folder, some in zip(folders, files, strict=True):
@@ -209,10 +220,12 @@ def read_files(folder: Path) -> Files:
 
 def write_files(folder: Path, files: Files) -> None:
     """Each of them whole, and last those that say that the others are there."""
+    if not files:
+        return
     folder.mkdir(parents=True, exist_ok=True)
     for name in sorted(files, key=lambda name: name.endswith(Path(RESUME).suffix)):
         write_whole(folder / name, files[name])
-    if files and ERROR not in files:
+    if ERROR not in files:
         (folder / ERROR).unlink(missing_ok=True)
 
 
@@ -221,7 +234,3 @@ def _at_home(text: str, folders: Sequence[Path], homes: Sequence[Path]) -> str:
     for folder, home in zip(folders, homes, strict=True):
         text = text.replace(str(folder), str(home))
     return text
-
-
-def _line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -39,17 +39,12 @@ class ReplayEngine:
         self.algorithm = cast("Replaying", self.agent.algorithm)
 
     def advance(self, learners: Learner, first: int, count: int, timesteps: int) -> tuple[Learner, Rounds]:
-        """See `Engine`. An episode that does not come to its end is forgotten, and can be played again."""
+        """See `Engine`."""
         memory = self.agent.memory
         assert memory is not None
-        before = memory.keep()
-        try:
-            with small_products():
-                learner, rounds = self._episode(_first(learners), memory, first)
-            check_finite(self.agent, learner)
-        except BaseException:
-            memory.forget_since(before)
-            raise
+        with small_products():
+            learner, rounds = self._episode(_first(learners), memory, first)
+        check_finite(self.agent, learner)
         return _alone(learner), jax.tree.map(lambda x: np.asarray(x)[None, None], rounds)
 
     def _episode(self, learner: Learner, memory: Memory, k: int) -> tuple[Learner, Rounds]:

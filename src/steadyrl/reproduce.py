@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,7 +65,6 @@ def jobs_of(experiment: Experiment, out: Path) -> list[Job]:
             engine=experiment.engine,
             evaluations={"every": scale.episodes_per_evaluation, "episodes": experiment.evaluation_episodes},
             episodes_per_record=scale.episodes_per_record,
-            command=" ".join(["steadyrl", *sys.argv[1:]]),
         )
         cells.append(cell)
     return cells

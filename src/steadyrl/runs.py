@@ -17,7 +17,6 @@ import importlib.metadata
 import json
 import os
 import platform
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -38,6 +37,8 @@ CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.steady
 EVALUATIONS, ERROR = "evaluations.jsonl", "error.txt"
 RESUME = "resume-{}.steady"
 _COMPLETE = "complete"
+_NOT_COMPARED = ("started", "command")
+_CONFIG_KINDS = {"agent": str, "env": dict, "settings": dict, "seed": int}
 State = Literal["absent", "resumable", "complete"]
 _PACKAGES = ("steadyrl", "jax", "jaxlib", "numpy", "optax", "gymnasium", "scipy")
 _SIMULATORS = ("mujoco", "box2d", "envpool")
@@ -74,15 +75,30 @@ def config_of(
 
 
 def state_of(folder: Path, config: dict[str, Any]) -> State:
-    """What is there of the run of this config; an error if the folder holds another one."""
-    complete = is_complete(folder)
-    if not (folder / CONFIG).is_file() or not (complete or resume_files(folder)):
+    """What is there of the run of this config; an error if the folder holds another one, or what is no run's."""
+    remedy = "Choose another --out, or remove it."
+    if not (folder / CONFIG).is_file():
+        for name in (METRICS, EVALUATIONS, CHECKPOINT):
+            if (folder / name).exists():
+                raise FileExistsError(f"{folder} holds a {name} without a {CONFIG}, so it is no run's. {remedy}")
         return "absent"
-    if differing := _differences(read_config(folder), json.loads(json.dumps(config))):
-        raise FileExistsError(
-            f"{folder} already holds a run with other {', '.join(differing)}. Choose another --out, or remove it."
-        )
-    return "complete" if complete else "resumable"
+    found = read_config(folder)
+    if not is_config(found):
+        raise FileExistsError(f"{folder} already holds a {CONFIG} that is not a run's. {remedy}")
+    if differing := _differences(found, json.loads(json.dumps(config))):
+        raise FileExistsError(f"{folder} already holds a run with other {', '.join(differing)}. {remedy}")
+    if is_complete(folder):
+        return "complete"
+    if resume_files(folder):
+        return "resumable"
+    if (folder / CHECKPOINT).exists():
+        raise FileExistsError(f"{folder} already holds an agent, but nothing to go on from. {remedy}")
+    return "absent"
+
+
+def is_config(found: Any) -> bool:
+    """Whether a config.json is one of ours."""
+    return isinstance(found, dict) and all(isinstance(found.get(key), kind) for key, kind in _CONFIG_KINDS.items())
 
 
 def is_complete(folder: Path) -> bool:
@@ -94,8 +110,8 @@ def is_complete(folder: Path) -> bool:
 def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     """What two configs do not agree on."""
     named = []
-    for name in wanted:
-        old, new = found.get(name), wanted[name]
+    for name in (found.keys() | wanted.keys()) - set(_NOT_COMPARED):
+        old, new = found.get(name), wanted.get(name)
         if old != new and isinstance(old, dict) and isinstance(new, dict):
             parts = sorted(part for part in old.keys() | new.keys() if old.get(part) != new.get(part))
             named.append(f"{name} ({', '.join(f'{part} {old.get(part)}, here {new.get(part)}' for part in parts)})")
@@ -120,15 +136,14 @@ class Run:
         self._waiting: list[dict[str, Any]] = []
 
     @classmethod
-    def begin(
-        cls, folder: Path, agent: Agent, config: dict[str, Any], every: int = 1, command: str | None = None
-    ) -> Self:
-        """A new run, in place of one that has no checkpoint."""
+    def begin(cls, folder: Path, agent: Agent, config: dict[str, Any], every: int = 1, command: str = "") -> Self:
+        """A new run, in place of one that has no checkpoint; see `state_of`."""
         folder.mkdir(parents=True, exist_ok=True)
         run = cls(folder, agent, every)
-        run.discard()
+        if (folder / CONFIG).exists():
+            run.discard()
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        content = {**config, "started": started, "command": command or " ".join(sys.argv)}
+        content = {**config, "started": started, "command": command}
         write_whole(folder / CONFIG, json.dumps(content, indent=2).encode())
         return run
 
@@ -138,9 +153,12 @@ class Run:
         run = cls(folder, agent, every)
         note = checkpoint.restore(agent, folder / RESUME.format(rounds))
         for name in (METRICS, EVALUATIONS):
-            if (folder / name).exists():
+            size = (folder / name).stat().st_size if (folder / name).exists() else 0
+            if size < note[name]:
+                raise ValueError(f"{folder / name} is shorter than when its checkpoint was written: it was altered.")
+            if size > note[name]:
                 os.truncate(folder / name, note[name])
-        for path in (folder / ERROR, *_not_whole(folder)):
+        for path in (folder / ERROR, folder / CHECKPOINT, *_not_whole(folder)):
             path.unlink(missing_ok=True)
         run._waiting = note["waiting"]
         return run
@@ -190,8 +208,9 @@ class Run:
 
     def discard(self) -> None:
         """Remove what there is of a run; whatever else is in the folder stays."""
-        files = [self.folder / name for name in (CONFIG, METRICS, EVALUATIONS, CHECKPOINT, ERROR)]
-        for path in (*files, *resume_files(self.folder).values(), *_not_whole(self.folder)):
+        files = [self.folder / name for name in (METRICS, EVALUATIONS, CHECKPOINT, ERROR)]
+        # config.json is the last: what lies beside one is known to be ours.
+        for path in (*files, *resume_files(self.folder).values(), *_not_whole(self.folder), self.folder / CONFIG):
             path.unlink(missing_ok=True)
 
 
@@ -227,7 +246,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     if not path.is_file():
         raise FileNotFoundError(f"{folder} holds no run: there is no {CONFIG} in it.")
-    return dict(json.loads(path.read_text()))
+    try:
+        return dict(json.loads(path.read_text()))
+    except (ValueError, TypeError):
+        raise ValueError(f"{path} is not that of a run.") from None
 
 
 def read_metrics(folder: Path, file: str = METRICS) -> list[dict[str, Any]]:

@@ -38,7 +38,7 @@ def train_all(cells: Sequence[Job], out: Path, on: str = "local", address: str |
     nor on how often that was broken off.
     """
     do = choose("place", on, _PLACES)
-    if address is not None and on != "ray":
+    if address is not None and do is not _on_ray:
         raise ValueError("--address: that is where a Ray cluster is. Add --on ray.")
     cells = [dataclasses.replace(cell, threads=1) for cell in cells]
     jobs = [job for cell in cells for job in left_of(cell)]  # Mistakes are found before there is a folder.

@@ -19,21 +19,21 @@ import itertools
 import re
 import tomllib
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from steadyrl.agents import AGENTS, Agent
+from steadyrl.agents import AGENTS, Agent, agent_class
 from steadyrl.checkpoints import SECONDS
 from steadyrl.job import Job
-from steadyrl.naming import choose, unknown
+from steadyrl.naming import unknown
 from steadyrl.settings import is_list, parsed
 
 EPISODES = 20_000
 """To learn from, where nothing is said."""
 LONGEST_NAME = 100
-"""Of a folder; a longer one is cut and ends in a digest."""
+"""Of a folder."""
 
 Choices = dict[str, list[Any]]
 """Name -> the values to try."""
@@ -53,6 +53,9 @@ class Sweep:
     engine: str = "auto"
 
     def __post_init__(self) -> None:
+        for seed in self.seeds:
+            if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+                raise ValueError(f"seeds: {seed!r}: a seed is a whole number from 0 to {2**32 - 1}.")
         for what, given in (("envs", self.envs), ("agents", self.agents), ("seeds", self.seeds)):
             if not given:
                 raise ValueError(f"{what}: name at least one.")
@@ -63,14 +66,15 @@ class Sweep:
                 if not values or any(value in values[:k] for k, value in enumerate(values)):
                     raise ValueError(f"{name}: give it at least one value, and each once.")
 
-    def cells(self, out: Path, checkpoint_seconds: float = SECONDS, command: str | None = None) -> list[Job]:
+    def cells(self, out: Path, checkpoint_seconds: float = SECONDS) -> list[Job]:
         """A job for each combination, with all seeds; folders are named by what is in them."""
         cells = []
         for env, options, (agent, choices) in itertools.product(
             self.envs, combined(self.env_settings), self.agents.items()
         ):
             for settings in combined(choices):
-                place, method = folder_name(short_name(env), options), folder_name(agent, settings)
+                place = folder_name(short_name(env), options, _varied(self.env_settings))
+                method = folder_name(agent, settings, _varied(choices))
                 cell = Job(
                     env=env,
                     env_options=options,
@@ -82,12 +86,15 @@ class Sweep:
                     title=f"{place} {method}",
                     engine=self.engine,
                     checkpoint_seconds=checkpoint_seconds,
-                    command=command,
                 )
                 cells.append(cell)
         if len({cell.folders for cell in cells}) < len(cells):
             raise ValueError("envs: two of them would share a folder. Make a sweep of each, with its own --out.")
         return cells
+
+
+def _varied(choices: Choices) -> list[str]:
+    return [name for name, values in choices.items() if len(values) > 1]
 
 
 def combined(choices: Choices) -> Iterator[dict[str, Any]]:
@@ -100,13 +107,18 @@ def short_name(env: str) -> str:
     return env.rsplit("/", 1)[-1].replace(":", "-")
 
 
-def folder_name(what: str, settings: Mapping[str, Any]) -> str:
-    """`what,name=value,...` as the name of a folder."""
-    name = ",".join([what, *(f"{key}={_text(value)}" for key, value in settings.items())])
+def folder_name(what: str, settings: Mapping[str, Any], varied: Collection[str] = ()) -> str:
+    """`what,name=value,...` as the name of a folder; if that is too long, the `varied` ones and a digest of all."""
+    name = _listed(what, settings)
     plain = re.sub(r"[^\w.,=+-]", "-", name)
     if plain == name and len(name) <= LONGEST_NAME:
         return name
-    return f"{plain[: LONGEST_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    short = re.sub(r"[^\w.,=+-]", "-", _listed(what, {key: settings[key] for key in settings if key in varied}))
+    return f"{short[: LONGEST_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _listed(what: str, settings: Mapping[str, Any]) -> str:
+    return ",".join([what, *(f"{key}={_text(value)}" for key, value in settings.items())])
 
 
 def _text(value: Any) -> str:
@@ -119,19 +131,19 @@ def read_sweep(path: Path) -> Sweep:
         raise FileNotFoundError(f"{path}: there is no such file.")
     try:
         data = tomllib.loads(path.read_text())
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}.") from None
-    known = ("envs", "agents", "seeds", "episodes", "timesteps", "engine", "env_settings")
-    for key in data:
-        if key not in known:
-            raise ValueError(f"{path}: {unknown('key', key, known)}")
-    if not isinstance(data.get("envs", []), list):
-        raise ValueError(f'{path}: envs: a list is needed, such as ["CartPole-v1"].')
+    for key, value in data.items():
+        if key not in _KEYS:
+            raise ValueError(f"{path}: {unknown('key', key, _KEYS)}")
+        fits, needed = _KEYS[key]
+        if not fits(value):
+            raise ValueError(f"{path}: {key}: {needed} is needed.")
     agents = data.get("agents", {})
     tables = {name: {} for name in agents} if isinstance(agents, list) else agents
     return Sweep(
         envs=tuple(data.get("envs", ())),
-        agents={agent_name(name): _values(agent_name(name), table) for name, table in tables.items()},
+        agents={agent_class(name).name: _values(agent_class(name), table) for name, table in tables.items()},
         seeds=seeds_of(data.get("seeds", 1)),
         budget=budget_of(data.get("episodes"), data.get("timesteps")),
         env_settings={k: v if isinstance(v, list) else [v] for k, v in data.get("env_settings", {}).items()},
@@ -139,8 +151,32 @@ def read_sweep(path: Path) -> Sweep:
     )
 
 
-def _values(agent: str, table: Mapping[str, Any]) -> Choices:
-    kinds = _kinds(AGENTS[agent])
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(table, dict) for table in value.values())
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "envs": (_is_names, 'a list of names, such as ["CartPole-v1"],'),
+    "agents": (lambda value: _is_names(value) or _is_tables(value), "a list of names, or a table [agents.NAME] each,"),
+    "seeds": (lambda value: _is_whole(value) or isinstance(value, list), "a whole number or a list of them"),
+    "episodes": (_is_whole, "a whole number"),
+    "timesteps": (_is_whole, "a whole number"),
+    "engine": (lambda value: isinstance(value, str), "a name"),
+    "env_settings": (lambda value: isinstance(value, dict), "a table [env_settings]"),
+}
+"""What a file may say, how that is checked, and what is needed."""
+
+
+def _values(agent: type[Agent], table: Mapping[str, Any]) -> Choices:
+    kinds = _kinds(agent)
     choices = {}
     for name, value in table.items():
         several = isinstance(value, list) and not (
@@ -150,19 +186,10 @@ def _values(agent: str, table: Mapping[str, Any]) -> Choices:
     return choices
 
 
-def agent_name(name: str) -> str:
-    """The name that an agent has here, from its own or that of its class, in whatever capitals."""
-    by_class = {kind.__name__: kind for kind in AGENTS.values()}
-    known = {**{kind_name: kind for kind_name, kind in by_class.items() if kind_name not in AGENTS}, **AGENTS}
-    return choose("agent", name, known).name
-
-
 def seeds_of(given: Any) -> tuple[int, ...]:
     """The first so many, or those."""
-    if isinstance(given, list) and all(isinstance(seed, int) for seed in given):
+    if isinstance(given, list):
         return tuple(given)
-    if not isinstance(given, int):
-        raise ValueError(f"seeds: a whole number or a list of them is needed, not {given!r}.")
     if given < 1:
         raise ValueError(f"seeds {given}: at least 1 is needed.")
     return tuple(range(given))
@@ -199,7 +226,14 @@ def split(text: str, of_lists: bool = False) -> list[str]:
     """At commas outside of brackets; where each value is a list, one without brackets is a single one."""
     if of_lists and not text.startswith(("[", "(")):
         return [text]
-    return [part.strip() for part in re.split(r",(?![^\[(]*[\])])", text)]
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "[({") - (character in "])}")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
 
 
 def _kinds(agent: type[Agent]) -> dict[str, Any]:

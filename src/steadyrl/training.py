@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -72,15 +72,29 @@ def _learn(
     learners = jax.tree.map(lambda *x: jnp.stack(x), *(agent.learner for agent in agents))
     steps_left = total_timesteps if total_timesteps is not None else np.iinfo(np.int64).max
     while rounds > 0 and steps_left > 0:
-        learners, done = engine.advance(learners, agents[0].iterations, min(stride, rounds), steps_left)
-        with uninterrupted():  # Agents, and what listeners know of them, are always at the same round.
-            metrics = [_record(agent, k, learners, done, per_record) for k, agent in enumerate(agents)]
-            for listener in listeners:
-                listener(agents, metrics)
+        with _remembered(agents) as remember:
+            learners, done = engine.advance(learners, agents[0].iterations, min(stride, rounds), steps_left)
+            with uninterrupted():  # Agents, and what listeners know of them, are always at the same round.
+                metrics = [_record(agent, k, learners, done, per_record) for k, agent in enumerate(agents)]
+                remember()
+                for listener in listeners:
+                    listener(agents, metrics)
         rounds -= len(done.updates)
         steps_left -= int(done.lengths[:, 0].sum())
         if callback and any([_asks_to_stop(callback, a, m[-1]) for a, m in zip(agents, metrics, strict=True)]):
             return
+
+
+@contextmanager
+def _remembered(agents: list[Agent]) -> Iterator[Callable[[], None]]:
+    """Rounds that do not get as far as to `remember` are forgotten, and can be played again."""
+    kept = {agent.memory: agent.memory.keep() for agent in agents if agent.memory is not None}
+    try:
+        yield kept.clear
+    except BaseException:
+        for memory, before in kept.items():
+            memory.forget_since(before)
+        raise
 
 
 def engine_of(agents: list[Agent], lanes: int | None = None) -> Engine:

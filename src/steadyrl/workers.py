@@ -27,6 +27,8 @@ ONE_THREAD = dict.fromkeys(("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"),
 PATIENCE = 60
 """Seconds that processes have to save what they learned when all is stopped."""
 
+_STOPPED = 130
+
 Tell = Callable[[Any], None]
 """Tells the one who gave out the jobs how it goes."""
 
@@ -84,7 +86,8 @@ class _Worker:
         self.core, self.number = core, -1
         self.pipe, theirs = spawn.Pipe()
         self.process = spawn.Process(target=_work, args=(theirs, core), daemon=True)
-        self.process.start()
+        with _ctrl_c_held_back():  # And so it stays in the process: whoever started it ends it.
+            self.process.start()
         theirs.close()
 
     def give(self, do: Callable[..., Any], number: int, job: Any) -> None:
@@ -96,7 +99,7 @@ class _Worker:
         """Take note of what it says; what became of its job, if that was it."""
         try:
             kind, said = self.pipe.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):
             self.process.join()
             return Outcome(error=_death(self.process.exitcode))
         if kind == "told":
@@ -119,12 +122,14 @@ class _Worker:
 def _death(exitcode: int | None) -> str:
     if exitcode is not None and exitcode < 0:
         return f"its process was ended from outside ({signal.Signals(-exitcode).name}): is there enough memory?"
+    if exitcode == _STOPPED:
+        return "its process was asked to end from outside."
     return "its process ended: if this is a script, put the call under `if __name__ == '__main__':`."
 
 
 def _work(pipe: Connection, core: int | None) -> None:
     """Do the jobs that come through the pipe, until it is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Whoever started this process ends it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     given: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -135,7 +140,7 @@ def _work(pipe: Connection, core: int | None) -> None:
             try:
                 pipe.send(("done", do(job, lambda said: pipe.send(("told", said)))))
             except KeyboardInterrupt:
-                os._exit(0)
+                os._exit(_STOPPED)
             except Exception as error:
                 if os.environ.get("STEADYRL_DEBUG"):
                     traceback.print_exc()
@@ -147,7 +152,10 @@ def _receive(pipe: Connection, given: queue.SimpleQueue[Any]) -> None:
     while True:
         try:
             given.put(pipe.recv())
-        except (EOFError, OSError):
+        except EOFError:
+            os._exit(1)
+        except Exception:  # What was given cannot be had here.
+            traceback.print_exc()
             os._exit(1)
 
 
@@ -162,6 +170,15 @@ def _cores() -> list[int | None]:
     mine = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     number = usable_cores()
     return [*mine, *[None] * number][:number]
+
+
+@contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from steadyrl.agents.q_learning import QLearning
 from steadyrl.agents.reinforce import Reinforce
 from steadyrl.agents.tamar import Tamar
 from steadyrl.agents.td3 import TD3
+from steadyrl.naming import choose, plain
 
 AGENTS: dict[str, type[Agent]] = {
     agent.name: agent
@@ -30,6 +31,13 @@ AGENTS: dict[str, type[Agent]] = {
     )
 }
 """The agents by the name that the command line and checkpoints use."""
+
+
+def agent_class(name: str) -> type[Agent]:
+    """The agent that its name or the name of its class stands for, in whatever capitals."""
+    classes = {plain(kind.__name__): name for name, kind in AGENTS.items()}
+    return choose("agent", classes.get(plain(name), name), AGENTS)
+
 
 __all__ = [
     "AGENTS",

@@ -192,7 +192,7 @@ class Agent:
 
         `callback(locals, globals)` is called with the agent as `locals["self"]` and the latest `metrics`; learning
         stops if it returns False. It is called after each round, or after about 50 episodes where rounds are smaller
-        and there is no replay memory. What has been learned stays in the agent however `learn` ends.
+        and there is no replay memory. What was learned until then stays in the agent however `learn` ends.
         """
         from steadyrl.training import learn_together
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import tyro
-
-if TYPE_CHECKING:
-    from steadyrl.agents.agent import Agent
 
 Pairs = Annotated[tuple[str, ...], tyro.conf.UseAppendAction]
 
@@ -34,15 +31,6 @@ _COUNT = tyro.constructors.PrimitiveConstructorSpec(
 )
 Count = Annotated[int, _COUNT]
 PerhapsCount = Annotated[int | None, _COUNT]
-
-
-def agent_class(name: str) -> type[Agent]:
-    """The agent that a name or the name of a class stands for, in whatever capitals."""
-    from steadyrl.agents import AGENTS
-    from steadyrl.naming import choose, plain
-
-    classes = {plain(kind.__name__): name for name, kind in AGENTS.items()}
-    return choose("agent", classes.get(plain(name), name), AGENTS)
 
 
 def options_of(texts: tuple[str, ...]) -> dict[str, Any]:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import tyro
 
-from steadyrl.commands.arguments import agent_class
-
 
 @dataclass(frozen=True)
 class Agents:
@@ -19,11 +17,11 @@ class Agents:
 
     def __call__(self) -> None:
         """Run the command."""
+        from steadyrl.agents import AGENTS, agent_class
+
         if self.name is not None:
             print(agent_class(self.name).__doc__)
             return
-        from steadyrl.agents import AGENTS
-
         for name, kind in AGENTS.items():
             print(f"{name:<10}  {(kind.__doc__ or '').splitlines()[0]}")
         print("\nSettings of one of them: steadyrl agents NAME")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from steadyrl.commands.arguments import Pairs, PerhapsCount, agent_class, options_of, pairs_of, value_of
+from steadyrl.commands.arguments import Pairs, PerhapsCount, options_of, pairs_of, value_of
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
@@ -59,6 +59,7 @@ class Train:
         """Run the command."""
         from functools import partial
 
+        from steadyrl.agents import agent_class
         from steadyrl.envs.resolve import resolve
         from steadyrl.envs.source import Source
         from steadyrl.job import Job, carry_out
@@ -150,7 +151,7 @@ class Sweep:
         from steadyrl.scheduling import train_all
         from steadyrl.sweep_summary import print_cells
 
-        cells = self._sweep().cells(self.out, self.checkpoint_every, command=_typed())
+        cells = self._sweep().cells(self.out, self.checkpoint_every)
         with _said_how_to_go_on():
             failures = train_all(cells, self.out, self.on, self.address)
         print_cells(cells)
@@ -160,11 +161,12 @@ class Sweep:
     def _sweep(self) -> Any:
         """What was asked for: the file's, and in place of it what the command says."""
         from steadyrl import sweep
+        from steadyrl.agents import agent_class
 
         file = [Path(name) for name in self.what if name.endswith(".toml")]
         if file and len(self.what) > 1:
             raise ValueError(f"{file[0]}: name one file, or environments.")
-        agents = None if self.agents is None else [sweep.agent_name(name) for name in _names(self.agents)]
+        agents = None if self.agents is None else [agent_class(name).name for name in _names(self.agents)]
         pairs, options = pairs_of("--set", self.set), pairs_of("--env-set", self.env_set)
         if file:
             asked = sweep.read_sweep(file[0])
@@ -231,10 +233,6 @@ class Reproduce:
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _typed() -> str:
-    return " ".join(["steadyrl", *sys.argv[1:]])
 
 
 @contextmanager

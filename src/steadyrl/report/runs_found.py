@@ -8,13 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from steadyrl.runs import CHECKPOINT, CONFIG, METRICS, read_config
+from steadyrl.runs import CHECKPOINT, CONFIG, METRICS, is_config, read_config
 
 Notes = defaultdict[str, list[str]]
 """What the page has to leave out: reason -> the names of the runs."""
-
-_NEEDED = {"agent": str, "env": dict, "settings": dict, "seed": int}
-"""What makes a config.json one of ours."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ def find_runs(root: Path) -> tuple[list[FoundRun], Notes]:
             config = read_config(path.parent)
         except ValueError:  # Not JSON, or not an object.
             config = {}
-        if not all(isinstance(config.get(key), kind) for key, kind in _NEEDED.items()):
+        if not is_config(config):
             notes[f"{CONFIG} is not that of a run: left out"].append(name)
             continue
         records = _read_records(path.parent)
