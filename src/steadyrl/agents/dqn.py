@@ -14,8 +14,8 @@ from gymnasium.spaces import Discrete
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.algorithm import Algorithm, Learner, Material
-from steadyrl.agents.replay import ReplaySettings, descended
+from steadyrl.agents.algorithm import Algorithm, Learner
+from steadyrl.agents.replay import FromMemory, ReplaySettings, descended
 from steadyrl.memory import Layout, Replayed
 from steadyrl.networks import MLP, EpsilonGreedy, Valued
 from steadyrl.settings import setting
@@ -49,7 +49,7 @@ class DQNSettings(ReplaySettings):
 
 
 @dataclass(frozen=True)
-class DeepQ:
+class DeepQ(FromMemory):
     """One step of Q(s, a; theta) towards r + gamma max_b Q(s', b; target), for each batch."""
 
     policy: EpsilonGreedy
@@ -62,16 +62,6 @@ class DeepQ:
             raise ValueError(f"{action_space} is not supported by dqn: its actions must be Discrete. Use td3.")
         sizes = (feature_count(observation_space), *settings.hidden, int(action_space.n))
         return cls(EpsilonGreedy(MLP(sizes), int(action_space.start)), settings)
-
-    @property
-    def material(self) -> Material:
-        """It learns from its memory."""
-        return "replayed"
-
-    @property
-    def compilable(self) -> bool:
-        """It is a network."""
-        return False
 
     @property
     def layout(self) -> Layout:
@@ -119,10 +109,6 @@ class DeepQ:
         gradient = jax.grad(loss)(learner.theta)
         theta, optimiser = descended(s.learning_rate, learner.theta, learner.theta_optimiser, gradient)
         return learner._replace(theta=theta, theta_optimiser=optimiser)
-
-    def after_episode(self, learner: Learner, discounted_return: Array) -> Learner:
-        """All is learned from single steps."""
-        return learner
 
 
 def _chosen(values: Array, actions: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import gymnasium as gym
 import jax
@@ -73,6 +73,9 @@ class MVPITD3Settings(TransformSettings, TD3Settings):
     episodes_per_iteration: int = _iteration_setting(10)
 
 
+Solver = TypeVar("Solver", bound=Algorithm)
+
+
 class Iteration(NamedTuple):
     """y, and what its next value will be made of."""
 
@@ -115,16 +118,11 @@ class Transform:
 
 
 @dataclass(frozen=True)
-class TransformedTable:
-    """Q-learning from transformed rewards."""
+class Transformed(Generic[Solver]):
+    """What is as the solver has it, and y beside it."""
 
-    solver: TabularQ
+    solver: Solver
     transform: Transform
-
-    @property
-    def settings(self) -> QLearningSettings:
-        """The solver's."""
-        return self.solver.settings
 
     @property
     def material(self) -> Material:
@@ -140,6 +138,20 @@ class TransformedTable:
         """The solver's start, and y's."""
         return self.solver.init(key)._replace(risk=self.transform.start())
 
+    def in_numpy(self, learner: Learner, exploring_at: int | None = None) -> tuple[Acting, Any]:
+        """The solver's."""
+        return self.solver.in_numpy(learner, exploring_at)
+
+
+@dataclass(frozen=True)
+class TransformedTable(Transformed[TabularQ]):
+    """Q-learning from transformed rewards."""
+
+    @property
+    def settings(self) -> QLearningSettings:
+        """The solver's."""
+        return self.solver.settings
+
     def learned(self, learner: Learner) -> Array:
         """The solver's policy."""
         return self.solver.learned(learner)
@@ -147,10 +159,6 @@ class TransformedTable:
     def acting(self, learner: Learner) -> Array:
         """The solver's exploration."""
         return self.solver.acting(learner)
-
-    def in_numpy(self, learner: Learner, exploring_at: int | None = None) -> tuple[Acting, Any]:
-        """The solver's."""
-        return self.solver.in_numpy(learner, exploring_at)
 
     def update(self, learner: Learner, steps: Transitions) -> tuple[Learner, Array]:
         """The solver's update with transformed rewards; then what the episodes say of y."""
@@ -162,11 +170,8 @@ class TransformedTable:
 
 
 @dataclass(frozen=True)
-class TransformedReplay:
+class TransformedReplay(Transformed[DeepQ | TwinDelayed]):
     """DQN or TD3 from transformed rewards: those in the memory are the environment's, transformed when replayed."""
-
-    solver: DeepQ | TwinDelayed
-    transform: Transform
 
     @property
     def settings(self) -> ReplaySettings:
@@ -174,27 +179,9 @@ class TransformedReplay:
         return self.solver.settings
 
     @property
-    def material(self) -> Material:
-        """The solver's."""
-        return self.solver.material
-
-    @property
-    def compilable(self) -> bool:
-        """As the solver is."""
-        return self.solver.compilable
-
-    @property
     def layout(self) -> Layout:
         """The solver's."""
         return self.solver.layout
-
-    def init(self, key: Array) -> Learner:
-        """The solver's start, and y's."""
-        return self.solver.init(key)._replace(risk=self.transform.start())
-
-    def in_numpy(self, learner: Learner, exploring_at: int | None = None) -> tuple[Acting, Any]:
-        """The solver's."""
-        return self.solver.in_numpy(learner, exploring_at)
 
     def update(self, learner: Learner, replayed: Replayed) -> tuple[Learner, Array]:
         """The solver's updates, with the rewards that the y of now makes."""

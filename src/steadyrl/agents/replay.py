@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Self, cast
 
 import optax
+from jax import Array
 
-from steadyrl.agents.algorithm import Algorithm, Replaying
+from steadyrl.agents.algorithm import Algorithm, Learner, Material, Replaying
 from steadyrl.agents.settings import AgentSettings, time_out_setting
 from steadyrl.memory import Memory
 from steadyrl.settings import setting
@@ -40,6 +41,24 @@ class ReplaySettings(AgentSettings):
         """`gradient_steps`, once it is decided."""
         assert self.gradient_steps is not None, "settings are completed before they are used"
         return self.gradient_steps
+
+
+class FromMemory:
+    """What networks have in common that learn from a memory of single steps."""
+
+    @property
+    def material(self) -> Material:
+        """It learns from its memory."""
+        return "replayed"
+
+    @property
+    def compilable(self) -> bool:
+        """It is a network."""
+        return False
+
+    def after_episode(self, learner: Learner, discounted_return: Array) -> Learner:
+        """All is learned from single steps."""
+        return learner
 
 
 def descended(rate: float, parameters: Any, optimiser: Any, gradient: Any) -> tuple[Any, Any]:

@@ -14,8 +14,8 @@ from gymnasium.spaces import Box
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.algorithm import Algorithm, Learner, Material
-from steadyrl.agents.replay import ReplaySettings, descended
+from steadyrl.agents.algorithm import Algorithm, Learner
+from steadyrl.agents.replay import FromMemory, ReplaySettings, descended
 from steadyrl.memory import Layout, Replayed
 from steadyrl.networks import MLP, ActionRange, DeterministicNetwork, Directed
 from steadyrl.settings import setting
@@ -45,7 +45,7 @@ class Targets(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TwinDelayed:
+class TwinDelayed(FromMemory):
     """Both critics step towards r + gamma min_i Q_i(s', pi(s') + noise; targets); every second time pi climbs Q_1."""
 
     policy: DeterministicNetwork
@@ -64,16 +64,6 @@ class TwinDelayed:
             )
         policy = DeterministicNetwork(MLP((inputs, *settings.hidden, actions.dimensions)), actions)
         return cls(policy, MLP((inputs + actions.dimensions, *settings.hidden, 1)), settings)
-
-    @property
-    def material(self) -> Material:
-        """It learns from its memory."""
-        return "replayed"
-
-    @property
-    def compilable(self) -> bool:
-        """It is a network."""
-        return False
 
     @property
     def layout(self) -> Layout:
@@ -149,10 +139,6 @@ class TwinDelayed:
     def value(self, layers: Any, observations: Array, actions: Array) -> Array:
         """Q of one critic, [B]."""
         return self.critic(layers, jnp.concatenate([observations, actions], axis=-1))[..., 0]
-
-    def after_episode(self, learner: Learner, discounted_return: Array) -> Learner:
-        """All is learned from single steps."""
-        return learner
 
 
 class TD3(Agent):
