@@ -32,6 +32,8 @@ from steadyrl.settings import is_list, parsed
 
 EPISODES = 20_000
 """To learn from, where nothing is said."""
+EPISODES_PER_RECORD = 10
+"""Of methods that tell every episode: enough to know how far returns lie apart."""
 LONGEST_NAME = 100
 """Of a folder."""
 
@@ -85,6 +87,7 @@ class Sweep:
                     budget=self.budget,
                     title=f"{place} {method}",
                     engine=self.engine,
+                    episodes_per_record=EPISODES_PER_RECORD,
                     checkpoint_seconds=checkpoint_seconds,
                 )
                 cells.append(cell)

@@ -116,9 +116,9 @@ class Sweep:
 
     Finished runs are kept and broken ones go on when the same command is given again.
 
-    Examples:
-    steadyrl sweep CartPole-v1 --agents mg,mvo --set risk_aversion=0.3,0.6,1.2 --seeds 10 --episodes 5000
-    steadyrl sweep my_sweep.toml --on ray --address auto
+    Example: steadyrl sweep CartPole-v1 --agents mg,mvo --set risk_aversion=0.3,0.6,1.2 --seeds 10 --episodes 5000
+
+    From a file, on a cluster: steadyrl sweep my_sweep.toml --on ray --address auto
     """
 
     what: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="ENV ... | FILE.toml")]
