@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steadyrl.runs import resume_files
 
-LONG = ["sweep", "CartPole-v1", "--agents", "dqn", "--seeds", "3", "--episodes", "150", "--checkpoint-every", "0"]
+LONG = ["sweep", "CartPole-v1", "--agents", "dqn", "--seeds", "2", "--episodes", "150", "--checkpoint-every", "0"]
 LONG += ["--set", "hidden=16,16", "--set", "learning_starts=100", "--set", "gradient_steps=1"]
 
 

@@ -89,7 +89,9 @@ def test_others_go_on_when_some_fail_or_die(cores, monkeypatch):
 
 def started(tmp_path, job):
     """A process with a job under way, and that job's process."""
-    code = f"from test_workers import *; do_all({job}, [{str(tmp_path)!r}], print)"
+    # Whoever runs the tests in the background may have told all children to ignore Ctrl-C.
+    heed = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"from test_workers import *; {heed}; do_all({job}, [{str(tmp_path)!r}], print)"
     process = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parent, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60
     while not (found := [path for path in tmp_path.iterdir() if path.name.isdecimal()]):

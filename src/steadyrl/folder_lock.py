@@ -18,7 +18,10 @@ except ImportError:  # Windows: nothing keeps another process out there.
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Make the folder if need be, and keep other processes out of it; the system lets go when this process ends."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"{folder} cannot be made: {error.strerror}. Choose another --out.") from None
     if fcntl is None:
         yield
         return

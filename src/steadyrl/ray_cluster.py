@@ -152,7 +152,7 @@ class _Driver:
                 return
             outcome = Outcome(error=f"its process or node died {MOST_STARTS} times: {described(error)}")
         self._outcomes[number] = outcome
-        self._show(number, None)
+        self._show(number, outcome.error)
 
     def _stop(self) -> None:
         """Let jobs send home what they have learned."""

@@ -116,7 +116,8 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
             parts = sorted(part for part in old.keys() | new.keys() if old.get(part) != new.get(part))
             named.append(f"{name} ({', '.join(f'{part} {old.get(part)}, here {new.get(part)}' for part in parts)})")
         elif old != new:
-            named.append(f"{name} ({old}, here {new})")
+            hint = f"; NPROC={old} makes them as many" if name == "threads" else ""
+            named.append(f"{name} ({old}, here {new}{hint})")
     return sorted(named)
 
 

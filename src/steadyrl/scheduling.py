@@ -44,9 +44,10 @@ def train_all(cells: Sequence[Job], out: Path, on: str = "local", address: str |
     jobs = [job for cell in cells for job in left_of(cell)]  # Mistakes are found before there is a folder.
     runs, left = (sum(len(job.seeds) for job in some) for some in (cells, jobs))
     if runs > left:
-        print(f"Kept {runs - left} finished runs in {out}; remove it to train them anew.")
+        print(f"Kept {runs - left} finished runs in {out}; remove their folders to train them anew.")
     if not jobs:
         return []
+    print(f"To train: {left} of {runs} runs.", flush=True)
     with locked(out), JobsTable(jobs, runs) as table:
         outcomes = do(jobs, table.show, address)
     return [Failure(job, outcome.error) for job, outcome in zip(jobs, outcomes, strict=True) if outcome.error]

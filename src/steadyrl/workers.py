@@ -44,7 +44,8 @@ class Outcome(NamedTuple):
 def do_all(do: Callable[[Any, Tell], Any], jobs: Sequence[Any], show: Callable[[int, Any], None]) -> list[Outcome]:
     """`do(job, tell)` of every job, in the order of the jobs; the others go on when one fails.
 
-    What a job tells is shown by `show(number of the job, told)`, and its end with None. `do` and the jobs are pickled.
+    What a job tells is shown by `show(number of the job, told)`; at its end that is None, or why it failed, as text.
+    `do` and the jobs are pickled.
     Ctrl-C is passed on to the jobs, so that they can save, and raised when they have.
     """
     outcomes: list[Outcome] = [Outcome()] * len(jobs)
@@ -63,7 +64,7 @@ def do_all(do: Callable[[Any, Tell], Any], jobs: Sequence[Any], show: Callable[[
                     if outcome is None:
                         continue
                     outcomes[worker.number] = outcome
-                    show(worker.number, None)
+                    show(worker.number, outcome.error)
                     if left and worker.process.is_alive():
                         worker.give(do, *left.popleft())
                     else:

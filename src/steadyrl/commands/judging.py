@@ -47,6 +47,7 @@ class Evaluate:
         from steadyrl.evaluation import evaluate
 
         agent = read(_agent_file(self.path))
+        _say_if_unfinished(self.path, agent)
         env = _environment(self.path, agent, self.env, options_of(self.env_set))
         report = evaluate(agent, env, self.episodes, gamma=self.gamma, deterministic=self.deterministic, seed=self.seed)
         print(json.dumps(report.to_dict(), indent=2) if self.json else report)
@@ -84,6 +85,8 @@ class Compare:
 
         files = [_agent_file(path) for path in (self.a, self.b)]
         a, b = (read(file) for file in files)
+        for path, agent in ((self.a, a), (self.b, b)):
+            _say_if_unfinished(path, agent)
         if self.env is None and recorded_env(files[0]) != recorded_env(files[1]):
             raise ValueError(
                 f"{self.a} and {self.b} were not trained in the same environment: name the one to play with --env."
@@ -119,10 +122,17 @@ def _agent_file(path: Path) -> Path:
     from steadyrl.runs import CHECKPOINT, agent_file
 
     if path.is_dir() and not agent_file(path).is_file():
-        below = sorted(str(found.parent) for found in path.glob(f"*/{CHECKPOINT}"))
+        below = sorted(str(found.parent) for found in path.rglob(CHECKPOINT))
         hint = f" Did you mean {' or '.join(below[:3])}?" if below else ""
         raise ValueError(f"{path} holds no trained agent: there is no {CHECKPOINT} in it.{hint}")
     return agent_file(path)
+
+
+def _say_if_unfinished(path: Path, agent: Agent) -> None:
+    from steadyrl.runs import resume_files
+
+    if path.is_dir() and resume_files(path):
+        print(f"{path} is not complete: this is its agent after {agent.episodes:,} episodes.", file=sys.stderr)
 
 
 def _environment(path: Path, agent: Agent, env: str | None, options: dict[str, Any]) -> gym.Env[Any, Any]:

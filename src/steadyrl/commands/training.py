@@ -241,7 +241,7 @@ def _said_how_to_go_on() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            "Finished runs are kept, the others saved: the same command goes on from there."
+            "The same command keeps what is finished, and goes on with what was saved of the rest."
         ) from None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from steadyrl.runs import CHECKPOINT, CONFIG, METRICS, is_config, read_config
+from steadyrl.runs import CHECKPOINT, CONFIG, ERROR, METRICS, is_config, read_config, resume_files
 
 Notes = defaultdict[str, list[str]]
 """What the page has to leave out: reason -> the names of the runs."""
@@ -58,11 +58,15 @@ def find_runs(root: Path) -> tuple[list[FoundRun], Notes]:
         records = _read_records(path.parent)
         if not records:
             notes[f"nothing recorded in {METRICS}: not in the learning curves"].append(name)
+        if (path.parent / ERROR).exists():
+            notes[f"failed, as its {ERROR} tells: not trained to the end"].append(name)
+        elif resume_files(path.parent):
+            notes["under way or stopped: not trained to the end"].append(name)
         runs.append(FoundRun(path.parent, name, config, records))
     if not runs:
         raise FileNotFoundError(
             f"{root} holds no runs: no folder in it has a {CONFIG} of steadyrl. "
-            "Make one with `steadyrl train` or `steadyrl reproduce`."
+            "Make one with `steadyrl train`, `sweep` or `reproduce`."
         )
     return runs, notes
 
