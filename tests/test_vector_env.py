@@ -3,6 +3,7 @@
 from functools import partial
 
 import gymnasium as gym
+import jax
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
@@ -183,3 +184,21 @@ def test_the_simulator_follows_from_the_environment():
     source = Source.of(sync(Counter, 2))
     assert isinstance(simulator_for("vector", source, 9), VectorEnvs)
     assert simulator_for("vector", source, 9).size == 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_agent_goes_on_bit_for_bit(mode, tmp_path):
+    """From its file, in vector environments made anew; run folders name environments, and cannot name these."""
+
+    def agent():
+        return Reinforce(sync(Counter, 4, mode), episodes_per_update=25, hidden=(4,), seed=3)
+
+    whole, broken = agent(), agent()
+    whole.learn(total_episodes=200, progress_bar=False)
+    broken.learn(total_episodes=100, progress_bar=False)
+    broken.save(tmp_path / "agent.steady")
+    again = Reinforce.load(tmp_path / "agent.steady", env=sync(Counter, 4, mode))
+    again.learn(total_episodes=100, progress_bar=False)
+    assert again.engine == "vector"
+    assert (again.episodes, again.timesteps) == (whole.episodes, whole.timesteps)
+    jax.tree.map(np.testing.assert_array_equal, again.learner, whole.learner)
