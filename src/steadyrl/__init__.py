@@ -14,9 +14,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from steadyrl._registration import register_with_gymnasium
+import steadyrl.envs  # noqa: F401  (registers the environments with Gymnasium)
 
 if TYPE_CHECKING:
+    from steadyrl import callbacks as callbacks
     from steadyrl import exact as exact
     from steadyrl import risk as risk
     from steadyrl.agents import DQN as DQN
@@ -30,45 +31,48 @@ if TYPE_CHECKING:
     from steadyrl.agents import QLearning as QLearning
     from steadyrl.agents import Reinforce as Reinforce
     from steadyrl.agents import Tamar as Tamar
-    from steadyrl.checkpoint import read as load
-    from steadyrl.comparison import Comparison as Comparison
-    from steadyrl.comparison import compare as compare
-    from steadyrl.evaluation import evaluate as evaluate
-    from steadyrl.risk_report import Estimate as Estimate
-    from steadyrl.risk_report import RiskReport as RiskReport
-    from steadyrl.training import learn_together as learn_together
+    from steadyrl.agents import load as load
+    from steadyrl.evaluation.compare import Comparison as Comparison
+    from steadyrl.evaluation.compare import compare as compare
+    from steadyrl.evaluation.evaluate import evaluate as evaluate
+    from steadyrl.evaluation.risk_report import Estimate as Estimate
+    from steadyrl.evaluation.risk_report import RiskReport as RiskReport
+    from steadyrl.training.loop import learn_together as learn_together
 
 __version__ = "0.1.0"
 
+_AGENTS = (
+    "DQN",
+    "MVO",
+    "MVP",
+    "MVPI",
+    "PPO",
+    "TD3",
+    "MeanGini",
+    "MeanRisk",
+    "QLearning",
+    "Reinforce",
+    "Tamar",
+    "load",
+)
 _HOMES = {
-    "DQN": "steadyrl.agents",
-    "MVO": "steadyrl.agents",
-    "MVP": "steadyrl.agents",
-    "MVPI": "steadyrl.agents",
-    "MeanGini": "steadyrl.agents",
-    "MeanRisk": "steadyrl.agents",
-    "QLearning": "steadyrl.agents",
-    "PPO": "steadyrl.agents",
-    "Reinforce": "steadyrl.agents",
-    "Tamar": "steadyrl.agents",
-    "TD3": "steadyrl.agents",
-    "Comparison": "steadyrl.comparison",
-    "Estimate": "steadyrl.risk_report",
-    "RiskReport": "steadyrl.risk_report",
-    "compare": "steadyrl.comparison",
-    "evaluate": "steadyrl.evaluation",
-    "learn_together": "steadyrl.training",
+    **dict.fromkeys(_AGENTS, "steadyrl.agents"),
+    "Comparison": "steadyrl.evaluation.compare",
+    "Estimate": "steadyrl.evaluation.risk_report",
+    "RiskReport": "steadyrl.evaluation.risk_report",
+    "compare": "steadyrl.evaluation.compare",
+    "evaluate": "steadyrl.evaluation.evaluate",
+    "learn_together": "steadyrl.training.loop",
 }
-_MODULES = ("exact", "risk")
+"""Name -> the module that it is in."""
+_MODULES = ("callbacks", "exact", "risk")
 
-__all__ = [*_HOMES, *_MODULES, "load"]
+__all__ = [*_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"steadyrl.{name}")
-    if name == "load":
-        return importlib.import_module("steadyrl.checkpoint").read
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'steadyrl' has no attribute {name!r}")
@@ -76,6 +80,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
-
-
-register_with_gymnasium()

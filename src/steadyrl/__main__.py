@@ -1,5 +1,5 @@
 """`python -m steadyrl` is the command line."""
 
-from steadyrl.cli import main
+from steadyrl.cli.main import main
 
 main()

@@ -1,43 +1,21 @@
-"""The methods, one page each."""
+"""The methods, one page each, in the order in which commands list them."""
 
-from steadyrl.agents.agent import Agent
-from steadyrl.agents.dqn import DQN
-from steadyrl.agents.mean_gini import MeanGini
-from steadyrl.agents.mean_risk import MeanRisk
-from steadyrl.agents.mvo import MVO
-from steadyrl.agents.mvp import MVP
-from steadyrl.agents.mvpi import MVPI
-from steadyrl.agents.ppo import PPO
-from steadyrl.agents.q_learning import QLearning
+# ruff: isort: off
 from steadyrl.agents.reinforce import Reinforce
+from steadyrl.agents.ppo import PPO
+from steadyrl.agents.mean_gini import MeanGini
+from steadyrl.agents.mvo import MVO
 from steadyrl.agents.tamar import Tamar
+from steadyrl.agents.mvp import MVP
+from steadyrl.agents.q_learning import QLearning
+from steadyrl.agents.dqn import DQN
 from steadyrl.agents.td3 import TD3
-from steadyrl.naming import choose, plain
+from steadyrl.agents.mvpi import MVPI
+from steadyrl.agents.mean_risk import MeanRisk
+from steadyrl.agents.agent import Agent, load
+from steadyrl.agents.registry import AGENTS, agent_class
 
-AGENTS: dict[str, type[Agent]] = {
-    agent.name: agent
-    for agent in (
-        Reinforce,
-        PPO,
-        MeanGini,
-        MVO,
-        Tamar,
-        MVP,
-        MVPI,
-        QLearning,
-        DQN,
-        TD3,
-        MeanRisk,
-    )
-}
-"""The agents by the name that the command line and checkpoints use."""
-
-
-def agent_class(name: str) -> type[Agent]:
-    """The agent that its name or the name of its class stands for, in whatever capitals."""
-    classes = {plain(kind.__name__): name for name, kind in AGENTS.items()}
-    return choose("agent", classes.get(plain(name), name), AGENTS)
-
+# ruff: isort: on
 
 __all__ = [
     "AGENTS",
@@ -53,4 +31,6 @@ __all__ = [
     "QLearning",
     "Reinforce",
     "Tamar",
+    "agent_class",
+    "load",
 ]

@@ -1,73 +1,72 @@
-"""What every agent can do: learn, predict, save and load."""
+"""What every agent can do: learn, predict, play, save and load."""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import os
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from steadyrl import checkpoint
-from steadyrl.agents.algorithm import Algorithm, Learner, Tabular
-from steadyrl.agents.episodic import Episodic, EpisodicSettings
-from steadyrl.agents.ppo_clip import PPOClip
-from steadyrl.agents.ppo_settings import PPOSettings
-from steadyrl.agents.replay import memory_of
-from steadyrl.agents.settings import AgentSettings, PolicyGradientSettings
-from steadyrl.agents.vpg import VPG, VPGSettings
-from steadyrl.behaviour import Behaviour
-from steadyrl.collector import collect
+from steadyrl.agents import describe
+from steadyrl.agents.registry import AGENTS
+from steadyrl.agents.settings import AgentSettings, EnvKind, unknown_setting
+from steadyrl.base.seeding import Stream, play_seeds, stream_generator, stream_key
+from steadyrl.base.settings import canonical
+from steadyrl.envs import spaces
+from steadyrl.envs.description import describe_env, source_from
+from steadyrl.envs.finite import finite_model
+from steadyrl.envs.simulator import Simulator
 from steadyrl.envs.source import AnyEnv, Source
-from steadyrl.episodes import Actor, Episodes
-from steadyrl.naming import unknown
-from steadyrl.networks import Policy, SoftmaxTable, Value, networks_for
-from steadyrl.observing import Seen
-from steadyrl.risk import RiskMeasure
-from steadyrl.rollout import finite_face, sample_episodes
-from steadyrl.simulators.choose import checked_engine, simulator_for
-from steadyrl.simulators.simulator import Simulator
-from steadyrl.spaces import as_batch, check_spaces, feature_count, is_tabular
-from steadyrl.streams import Stream, key_of
-
-Callback = Callable[[dict[str, Any], dict[str, Any]], Any]
-"""`callback(locals, globals)`, as in Stable-Baselines3: `locals["self"]` is the agent, and only False stops."""
+from steadyrl.rollouts.acting import Actor
+from steadyrl.rollouts.collector import Limits, collect
+from steadyrl.rollouts.compiled import sample_episodes
+from steadyrl.rollouts.episodes import Episodes
+from steadyrl.rollouts.normalization import RunningMoments
+from steadyrl.rollouts.simulators.choose import UnsupportedEngineError, checked_engine, simulator_for
+from steadyrl.training import checkpoint
+from steadyrl.training.acting import make_actor
+from steadyrl.training.algorithm import Algorithm, Learner, OffPolicy, Tabular
+from steadyrl.training.learn import learn
+from steadyrl.training.loggers import Logger
+from steadyrl.training.loop import Callback
+from steadyrl.training.replay_buffer import ReplayBuffer
 
 
 class Agent:
-    """A policy, what it has learned, and how it goes on learning.
+    """A policy, its training state, and how to train it further.
 
-    Subclasses say which settings they take and which measure of risk they penalise. `agent.settings`, `agent.seed`,
-    `agent.env`, `agent.episodes` and `agent.timesteps` say what the agent is and how far it has come;
-    `agent.history` holds the metrics of each round of updates since it was made or loaded, and `agent.memory` the
-    replay memory of methods that have one.
+    Subclasses define `Settings` and `build`. `agent.settings`, `agent.seed`, `agent.env`, `agent.episodes` and
+    `agent.timesteps` say what the agent is and how far it has been trained; `agent.history` holds the metrics of each
+    round of updates since it was made or loaded, and `agent.replay_buffer` that of methods that have one.
     """
 
     name: ClassVar[str]
     """What the command line and checkpoints call this agent."""
     Settings: ClassVar[type[AgentSettings]]
-    """What it can be told; where there is a choice, with the default one."""
+    """Its settings; where there is a choice, with the default one."""
     settings_by_choice: ClassVar[Mapping[str, type[AgentSettings]]] = {}
-    """The settings with each way to maximise the mean, or each solver, where there is a choice."""
+    """The settings with each way to maximize the mean, or each solver, where there is a choice."""
     choice: ClassVar[str] = "mean"
     """The setting that decides between them."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "Settings" in cls.__dict__:
-            cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
-            cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{_described(cls)}\n"
+            describe.document(cls)
+            AGENTS[cls.name] = cls
 
     def __init__(
         self, env: AnyEnv | Source, *misplaced: Any, seed: int = 0, engine: str = "auto", **settings: Any
     ) -> None:
         if misplaced:
             raise TypeError(
-                f"{type(self).__name__} takes one unnamed argument, the environment; its spaces say which policy. "
+                f"{type(self).__name__} takes one unnamed argument, the environment; its spaces determine the policy. "
                 f"Write {type(self).__name__}(env, seed=0, ...)."
             )
         source = Source.of(env)
@@ -78,23 +77,30 @@ class Agent:
     def chosen(
         cls, given: Mapping[str, Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]
     ) -> Mapping[str, Any]:
-        """The settings that are `given`, with those decided that the other settings depend on."""
+        """The settings that are `given`, plus those that decide which other settings there are."""
         return given
 
     @classmethod
+    def settings_classes(cls) -> tuple[type[AgentSettings], ...]:
+        """All settings classes, the default one first."""
+        return (cls.Settings, *(kind for kind in cls.settings_by_choice.values() if kind is not cls.Settings))
+
+    @classmethod
     def settings_class(cls, given: Mapping[str, Any]) -> type[AgentSettings]:
-        """Which settings those that are `given` belong to; an error for one that belongs to another choice."""
+        """The class that the settings `given` belong to; an error for one that belongs to another choice."""
         chosen = given.get(cls.choice)
         if isinstance(chosen, str) and cls.settings_by_choice and chosen not in cls.settings_by_choice:
             raise ValueError(f"{cls.choice}={chosen}: it is one of {', '.join(cls.settings_by_choice)}.")
         kind = cls.settings_by_choice.get(str(chosen), cls.Settings)
-        for other_choice, other in cls.settings_by_choice.items():
-            for name in given.keys() & (_names(other) - _names(kind)):
-                with_it = f"{cls.name} with {cls.choice}={other_choice!r}"
-                raise ValueError(f"{name}: it is a setting of {with_it}. Set that too, or leave it out.")
-        every = set().union(*map(_names, (cls.Settings, *cls.settings_by_choice.values())))
-        for name in given.keys() - every:
-            raise ValueError(unknown("setting", name, every, kind.other_names()))
+        every = set().union(*map(_names, cls.settings_classes()))
+        for name in canonical(given, (kind, *cls.settings_classes()), warn=False):
+            if name in _names(kind):
+                continue
+            for other_choice, other in cls.settings_by_choice.items():
+                if name in _names(other):
+                    with_it = f"{cls.name} with {cls.choice}={other_choice!r}"
+                    raise ValueError(f"{name}: it is a setting of {with_it}. Set that too, or leave it out.")
+            raise ValueError(unknown_setting(name, every, kind.hints_for_other_names()))
         return kind
 
     @classmethod
@@ -111,97 +117,82 @@ class Agent:
         seed: int,
         engine: str,
     ) -> None:
-        check_spaces(observation_space, action_space)
-        tabular = is_tabular(observation_space, action_space)
-        self._source, self.env = source, source.env
+        spaces.check_spaces(observation_space, action_space)
+        self.source, self.env = source, source.env
         self.observation_space, self.action_space = observation_space, action_space
-        finite = isinstance(self.env, gym.Env) and finite_face(self.env) is not None
-        self.settings = settings.completed(tabular, finite)
+        finite = isinstance(self.env, gym.Env) and finite_model(self.env) is not None
+        self.settings = settings.resolve(EnvKind(spaces.is_tabular(observation_space, action_space), finite))
         self.seed = _checked_seed(seed)
         self.algorithm = self.build()
         self.engine = checked_engine(engine, self.env, self.algorithm.compilable)
-        self.learner: Learner = self.algorithm.init(key_of(self.seed, Stream.PARAMETERS))
+        self.learner = self.algorithm.init(stream_key(self.seed, Stream.PARAMETERS))
         if getattr(self.settings, "normalise_observations", False):
-            self.learner = self.learner._replace(seen=Seen.nothing(feature_count(observation_space)))
-        self.memory = memory_of(self.algorithm)
+            inputs = spaces.feature_count(observation_space)
+            self.learner = self.learner._replace(seen=RunningMoments.empty(inputs))
+        self.replay_buffer: ReplayBuffer | None = None
+        if self.algorithm.batch_kind == "replay":
+            width = cast(OffPolicy, self.algorithm).layout.width
+            self.replay_buffer = ReplayBuffer(width, self.algorithm.settings.buffer_size)
         self.iterations = self.episodes = self.timesteps = 0
         self.history: list[dict[str, Any]] = []
         self._simulator: Simulator | None = None
-        self._known: tuple[Any, Behaviour] | None = None
-        self._predictions = np.random.default_rng([self.seed, Stream.PREDICTIONS])
+        self._predicting: tuple[Learner, Actor] | None = None
+        self._prediction_noise = stream_generator(self.seed, Stream.PREDICTIONS)
 
     def build(self) -> Algorithm:
-        """The method, for the agent's settings and spaces."""
-        s = self.settings
-        assert isinstance(s, PolicyGradientSettings), "other methods build themselves"
-        shape = (s.network, s.hidden, s.initial_log_std)
-        policy, value = networks_for(self.observation_space, self.action_space, *shape)
-        return self.mean_part(policy, value, self._measure())
-
-    def _measure(self) -> RiskMeasure | None:
-        # Without aversion to risk there is no risk part: it is REINFORCE or PPO, bit for bit (deviation 12).
-        measure = self.risk_measure() if getattr(self.settings, "risk_aversion", 0.0) else None
-        if measure and self.settings.n < measure.least_episodes:
-            raise ValueError(
-                f"episodes_per_update={self.settings.n}: {self.name} compares the returns of a batch "
-                f"with each other and needs at least {measure.least_episodes} of them. Raise episodes_per_update."
-            )
-        return measure
-
-    def risk_measure(self) -> RiskMeasure | None:
-        """What is penalised of the return, times `settings.risk_aversion`; None for nothing."""
-        return None
-
-    def mean_part(self, policy: Policy, value: Value, measure: RiskMeasure | None) -> Algorithm:
-        """How the mean is maximised, with `measure` in its slot for risk: the settings say which way."""
-        s, risk_aversion = self.settings, getattr(self.settings, "risk_aversion", 0.0)
-        if isinstance(s, PPOSettings):
-            return PPOClip(policy, measure, risk_aversion, s, value)
-        if isinstance(s, EpisodicSettings):
-            return Episodic(policy, measure, risk_aversion, s)
-        assert isinstance(s, VPGSettings)
-        return VPG(policy, measure, risk_aversion, s, value)
+        """The algorithm, for the agent's settings and spaces."""
+        raise NotImplementedError
 
     @property
     def env_name(self) -> str:
         """The id of the environment, if it has one."""
-        described = checkpoint.describe_env(self.env)
+        described = describe_env(self.env)
         return described["id"] if described else str(self.env)
 
     @property
-    def names_one_action(self) -> bool:
-        """Whether the policy as it was learned leaves nothing to chance."""
-        return self.algorithm.material == "replayed"
+    def gamma(self) -> float:
+        """The discount factor of the returns that are optimized."""
+        return self.settings.gamma
 
     @property
-    def gamma(self) -> float:
-        """The discount factor of the returns that are optimised."""
-        return self.settings.gamma
+    def is_deterministic(self) -> bool:
+        """Whether the learned policy draws no random numbers."""
+        return self.algorithm.batch_kind == "replay"
 
     def learn(
         self,
         total_timesteps: int | None = None,
         *,
         total_episodes: int | None = None,
-        callback: Callback | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
         progress_bar: bool = True,
+        loggers: Sequence[str | Logger] = (),
+        out: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn from at least so many more steps or episodes, in whole rounds.
 
-        A round is `settings.episodes_per_update` episodes, or one for methods with a replay memory.
+        A round is `settings.episodes_per_update` episodes, or one for methods with a replay buffer. What was learned
+        stays in the agent however `learn` ends.
 
-        `callback(locals, globals)` is called with the agent as `locals["self"]` and the latest `metrics`; learning
-        stops if it returns False. It is called after each round, or after about 50 episodes where rounds are smaller
-        and there is no replay memory. What was learned until then stays in the agent however `learn` ends.
+        Args:
+            total_timesteps: How many steps of the environment; or
+            total_episodes: how many whole episodes.
+            callback: `callback(locals, globals)`, or several, called with the agent as `locals["self"]` and the latest
+                `metrics`; training stops if one returns False. It is called after each round, or after about 50
+                episodes where rounds are smaller and there is no replay buffer. See `steadyrl.callbacks`.
+            progress_bar: Whether to show progress.
+            loggers: Where else metrics go: names such as "tensorboard", or objects; see `steadyrl.training.loggers`.
+            out: A run folder to write, as `steadyrl train` does, with checkpoints. The same call by an untrained agent
+                resumes a run that was interrupted, and loads one that is complete.
         """
-        from steadyrl.training import learn_together
-
-        learn_together(
-            [self],
+        learn(
+            self,
             total_timesteps,
-            total_episodes=total_episodes,
+            total_episodes,
             callback=callback,
             progress_bar=progress_bar,
+            loggers=loggers,
+            out=None if out is None else Path(out),
         )
         return self
 
@@ -212,117 +203,113 @@ class Agent:
         episode_start: Any = None,
         deterministic: bool = False,
     ) -> tuple[Any, Any]:
-        """The action for one observation, or the actions for a batch of them, and `state` as it came."""
-        return self._act(self._known_behaviour(), observation, self._predictions, deterministic), state
+        """The action for one observation, or the actions for a batch of them, and `state` unchanged."""
+        if self._predicting is None or self._predicting[0] is not self.learner:
+            self._predicting = self.learner, self.actor()
+        return self._act(self._predicting[1], observation, self._prediction_noise, deterministic), state
 
-    def actor(self, seed: int, deterministic: bool = False) -> Actor:
-        """The policy as it was learned, with a random stream of its own."""
-        generator, behaviour = np.random.default_rng([seed, Stream.EVALUATION]), self.behaviour()
-        return lambda observation, episode_start: self._act(behaviour, observation, generator, deterministic)
+    def act_function(self, seed: int, deterministic: bool = False) -> Callable[[Any], Any]:
+        """From an observation to an action of the learned policy, with a random stream of its own."""
+        generator, actor = stream_generator(seed, Stream.EVALUATION), self.actor()
+        return lambda observation: self._act(actor, observation, generator, deterministic)
 
-    def behaviour(self, learner: Learner | None = None, exploring_at: int | None = None) -> Behaviour:
-        """The policy in NumPy: as it was learned, or as it explores after so many steps; of `learner`, if given."""
+    def actor(self, learner: Learner | None = None, exploring_at: int | None = None) -> Actor:
+        """The policy of `learner`, by default its own, in NumPy; with exploration as after so many steps, if given."""
         learner = self.learner if learner is None else learner
-        policy, parameters = self.algorithm.in_numpy(learner, exploring_at)
-        seen = Seen(*map(np.asarray, learner.seen)) if learner.seen else None
-        return Behaviour(policy, parameters, None if isinstance(policy, SoftmaxTable) else self.observation_space, seen)
+        return make_actor(self.algorithm, learner, self.observation_space, exploring_at)
 
     def play(self, episodes: int, seed: int, deterministic: bool = False) -> Episodes:
-        """Whole episodes in the agent's own environment, with the policy as it was learned."""
-        rolled = self.rollout(self.env, episodes, seed, deterministic)
-        if rolled is not None:
-            return rolled
-        seeds = np.random.SeedSequence([seed, Stream.EVALUATION]).generate_state(episodes).tolist()
-        return self.collect(self.behaviour(), seeds, deterministic)
-
-    def collect(self, behaviour: Behaviour, seeds: list[int], deterministic: bool = False, first: int = 0) -> Episodes:
-        """One episode of the agent's environment from each seed; `first` is the number of the first, for errors."""
-        longest = self.settings.longest_episode
-        return collect(self.simulator(), behaviour, seeds, self.env_name, longest, deterministic, first)
-
-    def simulator(self) -> Simulator:
-        """Where the agent's episodes happen."""
+        """Whole episodes of the learned policy in the agent's own environment."""
+        compiled = self.play_compiled(self.env, episodes, seed, deterministic)
+        if compiled is not None:
+            return compiled
         if self._simulator is None:
-            size = self.settings.n
-            self._simulator = simulator_for(self.engine, self._source, size)
-        return self._simulator
+            self._simulator = simulator_for(self.engine, self.source, self.settings.n)
+        limits = Limits(self.env_name, self.settings.max_episode_steps)
+        return collect(self._simulator, self.actor(), play_seeds(seed, episodes), limits, deterministic)
 
-    def rollout(self, env: gym.Env[Any, Any], episodes: int, seed: int, deterministic: bool = False) -> Episodes | None:
-        """Whole episodes played compiled, for evaluation; None if the agent or the environment cannot."""
-        face = finite_face(env) if self.engine == "compiled" else None
-        if face is None:
+    def play_compiled(self, env: Any, episodes: int, seed: int, deterministic: bool = False) -> Episodes | None:
+        """Whole episodes played in a compiled program; None if the agent or the environment is not compiled."""
+        model = finite_model(env) if self.engine == "compiled" else None
+        if model is None:
             return None
-        return sample_episodes(face, self.probabilities(deterministic), episodes, key_of(seed, Stream.EVALUATION))
+        return sample_episodes(model, self.probabilities(deterministic), episodes, stream_key(seed, Stream.EVALUATION))
 
     def probabilities(self, deterministic: bool = False) -> NDArray[np.float64]:
-        """[S, A]: the policy as a table, if it is one."""
-        assert hasattr(self.algorithm, "learned"), "only tables can be written down"
-        table = _rows_sum_to_one(cast(Tabular, self.algorithm).learned(self.learner))
+        """[S, A]: the policy as a table; an error if it is a network."""
+        if not getattr(self.actor().policy, "takes_states", False):
+            table_instead = ", or network='table' where states and actions are Discrete"
+            raise TypeError(
+                f"{self.name} has learned a network, which has no table of probabilities. "
+                f"Use predict{table_instead if hasattr(self.settings, 'network') else ''}."
+            )
+        table = np.asarray(cast(Tabular, self.algorithm).learned_table(self.learner), np.float64)
+        table /= table.sum(axis=-1, keepdims=True)  # 32 bits, exactly normalized in 64.
         return np.asarray(np.eye(table.shape[-1])[table.argmax(axis=-1)]) if deterministic else table
 
-    def _act(self, behaviour: Behaviour, observation: Any, generator: np.random.Generator, deterministic: bool) -> Any:
+    def _act(self, actor: Actor, observation: Any, generator: np.random.Generator, deterministic: bool) -> Any:
         """In the form of the action space: for one observation, or for any shape of many."""
-        rows, shape = as_batch(self.observation_space, observation)
-        noise = None if deterministic else behaviour.policy.noise(generator, len(rows))
-        actions = behaviour.policy.to_space(behaviour.act(behaviour.see(rows), noise))
+        rows, shape = spaces.as_batch(self.observation_space, observation)
+        noise = None if deterministic else actor.policy.noise(generator, len(rows))
+        actions = actor.to_space(actor.act(actor.features(rows), noise))
         return actions.reshape((*shape, *actions.shape[1:]))[()]
 
-    def _known_behaviour(self) -> Behaviour:
-        """`behaviour`, made anew when the parameters have changed."""
-        if self._known is None or self._known[0] is not self.learner:
-            self._known = (self.learner, self.behaviour())
-        return self._known[1]
+    @property
+    def memory(self) -> ReplayBuffer | None:
+        """The old name of `replay_buffer`."""
+        warnings.warn("agent.memory is now called agent.replay_buffer.", DeprecationWarning, stacklevel=2)
+        return self.replay_buffer
 
-    def save(self, path: str | os.PathLike[str], *, memory: bool = True) -> None:
-        """Write all of the agent to one file, from which `load` goes on.
+    def save(self, path: str | os.PathLike[str], *, replay_buffer: bool = True, memory: bool | None = None) -> None:
+        """Write all of the agent to one file, from which `load` restores it.
 
-        With `memory=False` without its replay memory, if it has one: a smaller file, after which learning goes on when
-        the memory is filled anew.
+        With `replay_buffer=False` without its replay buffer, if it has one: a smaller file, after which training first
+        has to fill the buffer anew.
         """
-        checkpoint.write(self, path, memory)
+        if memory is not None:
+            warnings.warn("save(memory=...) is now called save(replay_buffer=...).", DeprecationWarning, stacklevel=2)
+            replay_buffer = memory
+        checkpoint.write(self, path, replay_buffer)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], env: AnyEnv | None = None) -> Self:
         """The agent in a file; `env` takes the place of the environment it was saved with."""
-        agent = checkpoint.read(path, env)
+        agent = load(path, env)
         if not isinstance(agent, cls):
             kind = type(agent).__name__
             raise ValueError(f"{path} holds a {kind}, not a {cls.__name__}: use steadyrl.load or {kind}.load.")
         return agent
 
 
+def load(path: str | os.PathLike[str], env: AnyEnv | None = None) -> Agent:
+    """The agent in a file, in `env` or else in the environment that it was saved with, if that can be made."""
+    file = checkpoint.read(path)
+    header = file.header
+    if header["agent"] not in AGENTS:
+        raise ValueError(f"{path} holds an agent {header['agent']!r} that this version does not know.")
+    agent = AGENTS[header["agent"]].__new__(AGENTS[header["agent"]])
+    own = spaces.from_json(header["observation_space"]), spaces.from_json(header["action_space"])
+    source = Source.of(env) if env is not None else source_from(header["env"])
+    if source.env is not None and not all(map(spaces.same_spaces, source.spaces, own)):
+        raise ValueError(
+            f"{path} was trained on {own[0]} and {own[1]}, but this environment has "
+            "{} and {}. Pass an environment with the same spaces.".format(*source.spaces)
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Settings in older files have their old names.
+        settings = agent.settings_of(header["settings"])
+    try:
+        agent._set_up(source, *own, settings, header["seed"], header["engine"])
+    except UnsupportedEngineError:
+        # Another environment may take another engine; the same one without its engine's package leaves a policy.
+        source, engine = (source, "auto") if env is not None else (Source(None, None), header["engine"])
+        agent._set_up(source, *own, settings, header["seed"], engine)
+    checkpoint.restore(agent, file)
+    return agent
+
+
 def _names(settings: type[AgentSettings]) -> set[str]:
     return {field.name for field in dataclasses.fields(settings)}
-
-
-def _described(agent: type[Agent]) -> str:
-    """Every setting with its sentence, for help() and `steadyrl agents`."""
-    kinds = agent.settings_by_choice or {"": agent.Settings}
-    return "\n\n".join(
-        f"Settings{f' with {agent.choice}={chosen!r}' if chosen else ''}:\n\n{kind.describe()}"
-        for chosen, kind in kinds.items()
-    )
-
-
-def _signature(agent: type[Agent]) -> inspect.Signature:
-    """`env`, `seed`, `engine` and every setting, for help() and editors; defaults are those of the default choice."""
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    own = [
-        inspect.Parameter("env", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=AnyEnv),
-        inspect.Parameter("seed", keyword, default=0, annotation=int),
-        inspect.Parameter("engine", keyword, default="auto", annotation=str),
-    ]
-    kinds = (*reversed([*agent.settings_by_choice.values()]), agent.Settings)
-    fields = {field.name: field for kind in kinds for field in dataclasses.fields(kind)}
-    return inspect.Signature(
-        [*own, *(inspect.Parameter(f.name, keyword, default=f.default, annotation=f.type) for f in fields.values())]
-    )
-
-
-def _rows_sum_to_one(table: Any) -> NDArray[np.float64]:
-    """A table of 32 bits in 64, exactly normalised."""
-    p = np.asarray(table, np.float64)
-    return np.asarray(p / p.sum(axis=-1, keepdims=True))
 
 
 def _checked_seed(seed: Any) -> int:

@@ -1,4 +1,4 @@
-"""DQN: Q-learning with a network, a replay memory and a target network (Mnih et al. 2015)."""
+"""DQN: Q-learning with a network, a replay buffer and a target network (Mnih et al. 2015)."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from gymnasium.spaces import Discrete
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.algorithm import Algorithm, Learner
-from steadyrl.agents.replay import FromMemory, ReplaySettings, descended
-from steadyrl.memory import Layout, Replayed
-from steadyrl.networks import MLP, EpsilonGreedy, Valued
-from steadyrl.settings import setting
-from steadyrl.spaces import feature_count
+from steadyrl.agents.networks import MLP, EpsilonGreedy, QParams
+from steadyrl.agents.replay import ReplaySettings, ReplayUpdate, adam_step
+from steadyrl.base.pytree import Leaf
+from steadyrl.base.settings import override, setting
+from steadyrl.envs.spaces import feature_count
+from steadyrl.training.algorithm import Algorithm, Learner, Metrics
+from steadyrl.training.replay_buffer import ReplayBatch, TransitionLayout
 
 
 @dataclass(frozen=True)
 class DQNSettings(ReplaySettings):
     """Settings of DQN. Learning rate, batch size and layers are the paper's for LunarLander."""
 
-    learning_rate: float = setting(7e-4, "Step size of the network.", above=0)
-    batch_size: int = setting(64, "Transitions drawn from the memory for an update.", least=1)
-    buffer_size: int = setting(100_000, "Transitions that the memory holds; then the oldest are forgotten.", least=1)
-    train_freq: int = setting(4, "Steps of the environment between rounds of updates.", least=1)
-    hidden: tuple[int, ...] = setting((128, 128), "Sizes of the hidden layers of the network.", least=1)
+    learning_rate: float = override(ReplaySettings, "learning_rate", 7e-4)
+    batch_size: int = override(ReplaySettings, "batch_size", 64)
+    buffer_size: int = override(ReplaySettings, "buffer_size", 100_000)
+    train_freq: int = override(ReplaySettings, "train_freq", 4)
+    hidden: tuple[int, ...] = override(ReplaySettings, "hidden", (128, 128))
     target_update_interval: int = setting(
         500, "Steps of the environment between moves of the target network towards the network.", least=1
     )
-    tau: float = setting(1.0, "How far it moves each time; with 1 it becomes a copy.", above=0, most=1)
+    tau: float = setting(1.0, "How far it moves each time; with 1 it becomes a copy of the network.", above=0, most=1)
     exploration_initial_eps: float = setting(1.0, "The share of random actions at the start.", least=0, most=1)
     exploration_final_eps: float = setting(0.05, "The share of random actions in the end.", least=0, most=1)
-    exploration_steps: int = setting(10_000, "Steps over which the one becomes the other, in a line.", least=1)
+    exploration_steps: int = setting(10_000, "Steps over which the one falls linearly to the other.", least=1)
     double: bool = setting(
         False, "Whether the network chooses the next action that the target network values (van Hasselt et al. 2016)."
     )
@@ -49,75 +50,75 @@ class DQNSettings(ReplaySettings):
 
 
 @dataclass(frozen=True)
-class DeepQ(FromMemory):
+class DQNUpdate(ReplayUpdate):
     """One step of Q(s, a; theta) towards r + gamma max_b Q(s', b; target), for each batch."""
 
     policy: EpsilonGreedy
-    settings: DQNSettings
+    settings: Leaf[DQNSettings]
 
     @classmethod
-    def of(cls, settings: DQNSettings, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> DeepQ:
-        """For numbered actions."""
+    def of(cls, settings: DQNSettings, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> DQNUpdate:
+        """For Discrete actions."""
         if not isinstance(action_space, Discrete):
             raise ValueError(f"{action_space} is not supported by dqn: its actions must be Discrete. Use td3.")
         sizes = (feature_count(observation_space), *settings.hidden, int(action_space.n))
         return cls(EpsilonGreedy(MLP(sizes), int(action_space.start)), settings)
 
     @property
-    def layout(self) -> Layout:
-        """Actions are kept by their number."""
-        return Layout(self.policy.mlp.sizes[0], 1)
+    def layout(self) -> TransitionLayout:
+        """Actions are stored as their index."""
+        return TransitionLayout(self.policy.mlp.sizes[0], 1)
 
     def init(self, key: Array) -> Learner:
-        """A network, and its copy."""
+        """A network, and its target network."""
         theta = self.policy.mlp.init(key)
         optimiser = optax.adam(self.settings.learning_rate).init(theta)
         return Learner(theta, optimiser, (), (), (), targets=theta)
 
-    def in_numpy(self, learner: Learner, exploring_at: int | None = None) -> tuple[EpsilonGreedy, Valued]:
-        """The best action, or while learning at times a random one."""
+    def numpy_policy(self, learner: Learner, exploring_at: int | None = None) -> tuple[EpsilonGreedy, QParams]:
+        """The greedy action, or while exploring sometimes a random one."""
         s, layers = self.settings, jax.tree.map(np.asarray, learner.theta)
         if exploring_at is None:
-            return self.policy, Valued(layers)
-        gone = min(exploring_at / s.exploration_steps, 1.0)
-        eps = s.exploration_initial_eps + gone * (s.exploration_final_eps - s.exploration_initial_eps)
-        return self.policy, Valued(layers, eps)
+            return self.policy, QParams(layers)
+        progress = min(exploring_at / s.exploration_steps, 1.0)
+        eps = s.exploration_initial_eps + progress * (s.exploration_final_eps - s.exploration_initial_eps)
+        return self.policy, QParams(layers, eps)
 
-    def update(self, learner: Learner, replayed: Replayed) -> tuple[Learner, Array]:
+    def update(self, learner: Learner, batches: ReplayBatch) -> tuple[Learner, Metrics]:
         """An update from each batch; before them the target network moves, as often as was due since the last round."""
-        s, t = self.settings, replayed.timesteps
+        s, t = self.settings, batches.timesteps
         moves = t // s.target_update_interval - (t - s.train_freq) // s.target_update_interval
         targets = optax.incremental_update(learner.theta, learner.targets, 1 - jnp.power(1 - s.tau, moves))
-        batches = replayed._replace(timesteps=())
         learner = learner._replace(targets=targets)
-        learner, _ = jax.lax.scan(lambda so_far, batch: (self.step(so_far, batch), None), learner, batches)
-        return learner, jnp.int32(len(replayed.rewards))
+        learner, metrics = jax.lax.scan(self.step, learner, batches._replace(timesteps=()))
+        return learner, jax.tree.map(jnp.mean, metrics)
 
-    def step(self, learner: Learner, batch: Replayed) -> Learner:
+    def step(self, learner: Learner, batch: ReplayBatch) -> tuple[Learner, Metrics]:
         """One step of the network."""
         s, Q = self.settings, self.policy.mlp
-        beyond = Q(learner.targets, batch.next_observations)
-        choosing = Q(learner.theta, batch.next_observations) if s.double else beyond
-        value = _chosen(beyond, choosing.argmax(axis=-1))
-        target = batch.rewards + s.gamma * (1 - batch.ends) * value
+        next_values = Q(learner.targets, batch.next_observations)
+        choosing = Q(learner.theta, batch.next_observations) if s.double else next_values
+        next_value = _at(next_values, choosing.argmax(axis=-1))
+        target = batch.rewards + s.gamma * (1 - batch.terminal) * next_value
 
-        def loss(theta: Any) -> Array:
-            error = _chosen(Q(theta, batch.observations), batch.actions[:, 0].astype(int)) - target
+        def loss(theta: Any) -> tuple[Array, Array]:
+            value = _at(Q(theta, batch.observations), batch.actions[:, 0].astype(int))
+            error = value - target
             cost: Array = optax.huber_loss(error) if s.huber else error**2 / 2
-            return cost.mean()
+            return cost.mean(), value.mean()
 
-        gradient = jax.grad(loss)(learner.theta)
-        theta, optimiser = descended(s.learning_rate, learner.theta, learner.theta_optimiser, gradient)
-        return learner._replace(theta=theta, theta_optimiser=optimiser)
+        (cost, mean_q), gradient = jax.value_and_grad(loss, has_aux=True)(learner.theta)
+        theta, optimiser = adam_step(s.learning_rate, learner.theta, learner.theta_optimiser, gradient)
+        return learner._replace(theta=theta, theta_optimiser=optimiser), {"critic_loss": cost, "mean_q": mean_q}
 
 
-def _chosen(values: Array, actions: Array) -> Array:
+def _at(values: Array, actions: Array) -> Array:
     """[B]: the value of one action in each row of [B, A]; as a product, for a gather's gradient is slow."""
     return (values * jax.nn.one_hot(actions, values.shape[-1])).sum(axis=-1)
 
 
 class DQN(Agent):
-    """Maximises E[G0] by learning the value of each action with a network. For Discrete actions."""
+    """Maximizes E[G0] by learning the value of each action with a network. For Discrete actions."""
 
     name = "dqn"
     Settings = DQNSettings
@@ -125,4 +126,4 @@ class DQN(Agent):
 
     def build(self) -> Algorithm:
         """A network of action values."""
-        return DeepQ.of(self.settings, self.observation_space, self.action_space)
+        return DQNUpdate.of(self.settings, self.observation_space, self.action_space)

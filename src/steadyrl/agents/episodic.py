@@ -6,45 +6,60 @@ There is no value function and no reuse of samples, as in these methods' own pap
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import Array
+import optax
 
-from steadyrl.agents.algorithm import Learner
-from steadyrl.agents.policy_gradient import PolicyGradient
-from steadyrl.agents.settings import PolicyGradientSettings
-from steadyrl.batch import Batch
-from steadyrl.risk import Sample
-from steadyrl.settings import setting
+from steadyrl.agents.networks import Policy
+from steadyrl.agents.policy_gradient import PolicyGradientUpdate, weight_metrics
+from steadyrl.agents.settings import PolicyGradientSettings, by_network
+from steadyrl.base.settings import override
+from steadyrl.risk import Measure, Sample
+from steadyrl.training.algorithm import Learner, Metrics
+from steadyrl.training.batch import Batch, Weighting
 
 
 @dataclass(frozen=True)
 class EpisodicSettings(PolicyGradientSettings):
     """Settings of methods that update after each episode."""
 
-    episodes_per_update: int | None = setting(1, "Whole episodes collected before each update.", least=1)
-    policy_learning_rate: float | None = setting(
-        None, "Step size of the policy; if not given, 1e-5 for a table and 7e-5 for a network.", above=0
+    episodes_per_update: int = override(PolicyGradientSettings, "episodes_per_update", 1)
+    policy_learning_rate: float = override(
+        PolicyGradientSettings, "policy_learning_rate", by_network(table=1e-5, mlp=7e-5)
     )
 
-    learning_rates: ClassVar[dict[str, float]] = {"table": 1e-5, "mlp": 7e-5}
+    def make_update(self, policy: Policy, value: Any, measure: Measure | None, risk_aversion: float) -> EpisodicUpdate:
+        """See `PolicyGradientSettings`."""
+        return EpisodicUpdate(policy, measure, risk_aversion, self)
 
 
 @dataclass(frozen=True)
-class Episodic(PolicyGradient):
+class EpisodicUpdate(PolicyGradientUpdate):
     """theta += learning rate * mean over the batch of (R + lambda weight) score."""
 
-    def update(self, learner: Learner, batch: Batch) -> tuple[Learner, Array]:
+    def update(self, learner: Learner, batch: Batch) -> tuple[Learner, Metrics]:
         """One step from one batch."""
-        R = batch.returns
+        R, risk, metrics = batch.returns, learner.risk, {}
         weight = R / R.size
-        risk = learner.risk
         if self.measure is not None:
             eta, risk = self.measure.weights(Sample(R, jnp.ones_like(R), jnp.ones_like(R, bool)), risk)
             weight = eta if self.measure.contains_mean else weight + self.risk_aversion * eta
-        of_log_pi = batch.weights(jnp.zeros_like(R), weight[:, None] * jnp.ones_like(batch.state_visits))
-        gradient = jax.grad(lambda theta: (of_log_pi * self.log_prob(theta, batch)).sum())(learner.theta)
-        theta, optimiser = self.ascended(learner, gradient)
-        return learner._replace(theta=theta, theta_optimiser=optimiser, risk=risk), jnp.int32(1)
+            metrics = weight_metrics(eta)
+        weights = batch.weights(Weighting(jnp.zeros_like(R), weight[:, None] * jnp.ones_like(batch.state_visits)))
+
+        def objective(theta: Any) -> Any:
+            return (weights * self.log_prob(theta, batch)).sum()
+
+        value, ascent = jax.value_and_grad(objective)(learner.theta)
+        learner = self.descend(learner, jax.tree.map(jnp.negative, ascent))._replace(risk=risk)
+        _, entropy = self.policy.log_prob_and_entropy(learner.theta, batch.observations, batch.actions)
+        of_steps = batch.state_visits if batch.observations is not None else batch.state_visits.sum(axis=0)
+        metrics |= {
+            "policy_loss": -value,
+            "gradient_norm": optax.tree.norm(ascent),
+            "entropy": (of_steps * entropy).sum() / batch.lengths.sum(),
+            "updates": jnp.int32(1),
+        }
+        return learner, metrics

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steadyrl.agents.agent import Agent
-from steadyrl.agents.ppo_settings import RiskPPOSettings
+from steadyrl.agents.policy_gradient import PolicyGradientAgent
+from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
 from steadyrl.agents.settings import mean_setting
 from steadyrl.agents.vpg import VPGSettings
-from steadyrl.risk import MEASURES, RiskMeasure
-from steadyrl.settings import Settings, setting
+from steadyrl.base.settings import Settings, setting
+from steadyrl.risk import MEASURES, Measure
 
 ESTIMATORS = {"unbiased": "gini", "paper": "gini_paper"}
 
@@ -34,26 +34,28 @@ class MeanGiniSettings(GiniSettings, VPGSettings):
 
 
 @dataclass(frozen=True)
-class MeanGiniPPOSettings(GiniSettings, RiskPPOSettings):
+class MeanGiniPPOSettings(GiniSettings, RiskRatioSettings, PPOSettings):
     """Settings of MG with PPO."""
 
     mean: str = mean_setting("ppo")
 
 
-class MeanGini(Agent):
-    """Maximises E[G0] - risk_aversion * D[G0], where D is the Gini deviation (Eq. 9, Algorithms 1 and 2).
+class MeanGini(PolicyGradientAgent):
+    """Maximizes E[G0] - risk_aversion * D[G0], where D is the Gini deviation (Eq. 9, Algorithms 1 and 2).
 
     Algorithm 1, line by line:
 
-    - sample n trajectories, their returns R and rewards to go g: the engine's round and `batch`;
-    - for m = 1 to M: `VPG.update`; ratios rho, select D, stop below beta n: `VPG.select`, `VPG.update`;
+    - sample n trajectories, their returns R and rewards to go g: the engine's round and `training.batch`;
+    - for m = 1 to M; ratios rho, select D, stop below beta n: `VPGUpdate.update`, `VPGUpdate.select`;
     - sort by return, eta_i: `risk.gini_weights`, or `gini_weights_unbiased` for the default estimator;
-    - mean_grad, gini_grad and their sum, update of theta: `VPG.ascend`; of the value function: `VPG.sweep`.
+    - mean_grad, gini_grad and their sum, update of theta: `VPGUpdate.mean_weights`, `risk_weights` and `step`;
+    - update of the value function: `VPGUpdate.fit_values`.
 
     Algorithm 2 (`mean="ppo"`; to the letter with `risk_ratios="trajectory"` and `estimator="paper"`, deviation 47):
 
-    - advantages from the current values: `PPOClip.advantages`; for m = 1 to M: `PPOClip.whole_passes`;
-    - rho clipped at zeta, eta_i: `PPOClip.weigh`; mean_grad and gini_grad: `PPOClip.ascend`; values: `PPOClip.fit`.
+    - advantages from the current values: `PPOUpdate.advantages`; for m = 1 to M: `whole_passes`;
+    - rho clipped at zeta, eta_i: `PPOUpdate.risk_weights`; mean_grad and gini_grad: `PPOUpdate.policy_loss`;
+    - update of the value function: `PPOUpdate.value_loss`.
     """
 
     name = "mg"
@@ -61,6 +63,6 @@ class MeanGini(Agent):
     settings_by_choice = {"vpg": MeanGiniSettings, "ppo": MeanGiniPPOSettings}  # noqa: RUF012
     settings: MeanGiniSettings | MeanGiniPPOSettings
 
-    def risk_measure(self) -> RiskMeasure | None:
+    def risk_measure(self) -> Measure | None:
         """The Gini deviation, by the chosen estimator."""
         return MEASURES[ESTIMATORS[self.settings.estimator]]

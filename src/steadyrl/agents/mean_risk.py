@@ -1,23 +1,23 @@
-"""Any registered measure of risk, penalised by Algorithm 1 or 2."""
+"""Any registered measure of risk, penalized by Algorithm 1 or 2."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steadyrl.agents.agent import Agent
-from steadyrl.agents.ppo_settings import RiskPPOSettings
+from steadyrl.agents.policy_gradient import PolicyGradientAgent
+from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
 from steadyrl.agents.settings import mean_setting
 from steadyrl.agents.vpg import VPGSettings
-from steadyrl.naming import unknown
-from steadyrl.risk import MEASURES, RiskMeasure
-from steadyrl.settings import Settings, setting
+from steadyrl.base.names import unknown
+from steadyrl.base.settings import Settings, setting
+from steadyrl.risk import MEASURES, Measure
 
 
 @dataclass(frozen=True)
 class MeasureSettings(Settings):
     """Which measure, and how much of it."""
 
-    measure: str = setting("gini", "What is penalised: a name in steadyrl.risk.MEASURES.")
+    measure: str = setting("gini", "What is penalized: a name in steadyrl.risk.MEASURES.")
     risk_aversion: float = setting(1.0, "lambda: how much a unit of the measure counts against the mean.", least=0)
 
 
@@ -29,21 +29,21 @@ class MeanRiskSettings(MeasureSettings, VPGSettings):
 
 
 @dataclass(frozen=True)
-class MeanRiskPPOSettings(MeasureSettings, RiskPPOSettings):
+class MeanRiskPPOSettings(MeasureSettings, RiskRatioSettings, PPOSettings):
     """Settings of MeanRisk with PPO."""
 
     mean: str = mean_setting("ppo")
 
 
-class MeanRisk(Agent):
-    """Maximises E[G0] - risk_aversion * measure of G0, for any measure in `steadyrl.risk.MEASURES`."""
+class MeanRisk(PolicyGradientAgent):
+    """Maximizes E[G0] - risk_aversion * measure of G0, for any measure in `steadyrl.risk.MEASURES`."""
 
     name = "mean_risk"
     Settings = MeanRiskSettings
     settings_by_choice = {"vpg": MeanRiskSettings, "ppo": MeanRiskPPOSettings}  # noqa: RUF012
     settings: MeanRiskSettings | MeanRiskPPOSettings
 
-    def risk_measure(self) -> RiskMeasure | None:
+    def risk_measure(self) -> Measure | None:
         """The measure by that name."""
         name = self.settings.measure
         if name not in MEASURES:

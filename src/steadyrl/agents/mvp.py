@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from steadyrl import risk
-from steadyrl.agents.agent import Agent
 from steadyrl.agents.episodic import EpisodicSettings
+from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import EpisodicPPOSettings
 from steadyrl.agents.settings import mean_setting
-from steadyrl.risk import RiskMeasure
-from steadyrl.settings import Settings, setting
+from steadyrl.base.settings import Rule, Settings, override, setting
+from steadyrl.risk import Measure
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class DualSettings(Settings):
     """The risk part of MVP. Defaults are the paper's for the Guarded Maze."""
 
     risk_aversion: float = setting(0.1, "lambda: how much a unit of variance counts against the mean.", above=0)
-    dual_learning_rate: float | None = setting(
-        None, "Step size of the dual variable y; the policy's if not given.", above=0
+    dual_learning_rate: float = setting(
+        Rule(lambda s, env: s.policy_learning_rate, "the policy's"), "Step size of the dual variable y.", above=0
     )
     initial_dual: float = setting(
         0.0, "Where y starts; it ends at E[G0] + 1 / (2 lambda), or with PPO for the mean at E[G0]."
@@ -37,12 +37,12 @@ class MVPSettings(DualSettings, EpisodicSettings):
 class MVPPPOSettings(DualSettings, EpisodicPPOSettings):
     """Settings of MVP with PPO."""
 
-    risk_aversion: float = setting(0.2, "lambda: how much a unit of variance counts against the mean.", above=0)
+    risk_aversion: float = override(DualSettings, "risk_aversion", 0.2)
     mean: str = mean_setting("ppo")
 
 
-class MVP(Agent):
-    """Maximises E[G0] - risk_aversion * V[G0] through its dual, one update an episode.
+class MVP(PolicyGradientAgent):
+    """Maximizes E[G0] - risk_aversion * V[G0] through its dual, one update an episode.
 
     With the vanilla policy gradient the dual's weights hold the mean, and the step is 1 / risk_aversion times as long;
     with PPO they hold the variance alone.
@@ -53,9 +53,7 @@ class MVP(Agent):
     settings_by_choice = {"vpg": MVPSettings, "ppo": MVPPPOSettings}  # noqa: RUF012
     settings: MVPSettings | MVPPPOSettings
 
-    def risk_measure(self) -> RiskMeasure | None:
+    def risk_measure(self) -> Measure | None:
         """The dual objective."""
         s = self.settings
-        rate = s.dual_learning_rate or s.policy_learning_rate
-        assert rate is not None, "settings are completed before they are used"
-        return risk.mvp(s.risk_aversion, rate, s.initial_dual, with_mean=s.mean == "vpg")
+        return risk.mvp(s.risk_aversion, s.dual_learning_rate, s.initial_dual, with_mean=s.mean == "vpg")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import jax
@@ -13,24 +13,22 @@ from gymnasium.spaces import Discrete
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.algorithm import Algorithm, Learner, Material
-from steadyrl.agents.dqn import DeepQ, DQNSettings
-from steadyrl.agents.q_learning import QLearningSettings, TabularQ
-from steadyrl.agents.replay import ReplaySettings
-from steadyrl.agents.settings import AgentSettings
-from steadyrl.agents.td3 import TD3Settings, TwinDelayed
-from steadyrl.memory import Layout, Replayed
-from steadyrl.networks import Acting
-from steadyrl.returns import discounted_returns
-from steadyrl.settings import Settings, setting
-from steadyrl.spaces import is_tabular
-from steadyrl.transitions import Transitions
+from steadyrl.agents.dqn import DQNSettings, DQNUpdate
+from steadyrl.agents.q_learning import QLearningSettings, QLearningUpdate
+from steadyrl.agents.td3 import TD3Settings, TD3Update
+from steadyrl.base.pytree import Leaf, register_pytree
+from steadyrl.base.settings import Settings, setting
+from steadyrl.envs.spaces import is_tabular
+from steadyrl.rollouts.acting import NumpyPolicy
+from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics
+from steadyrl.training.replay_buffer import ReplayBatch, TransitionLayout
+from steadyrl.training.transitions import Transitions
 
 
 def _solver_setting(default: str) -> Any:
     return setting(
         default,
-        "What learns from the transformed rewards: 'q_learning', 'dqn' or 'td3'; if not given, what fits the spaces.",
+        "What learns from the transformed rewards: 'q_learning', 'dqn' or 'td3'; by default what fits the spaces.",
         choices=("q_learning", "dqn", "td3"),
     )
 
@@ -73,9 +71,6 @@ class MVPITD3Settings(TransformSettings, TD3Settings):
     episodes_per_iteration: int = _iteration_setting(10)
 
 
-Solver = TypeVar("Solver", bound=Algorithm)
-
-
 class Iteration(NamedTuple):
     """y, and what its next value will be made of."""
 
@@ -87,117 +82,124 @@ class Iteration(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Transform:
+class RewardTransform:
     """r - lambda r^2 + 2 lambda r y (Eq. 5) in place of r.
 
-    y = (1 - gamma) E[G0] is estimated by the episodes of the solver's last iteration, as it acted, and stands still
+    y = (1 - gamma) E[G0] is estimated from the episodes of the solver's last iteration, as it acted, and is constant
     during the next. Without -lambda y^2: it is the same in every step, and would charge long episodes more than short
     ones (deviation 21).
     """
 
-    risk_aversion: float
-    initial_dual: float
+    risk_aversion: Leaf[float]
+    initial_dual: Leaf[float]
+    one_minus_gamma: Leaf[float]
+    """Computed in 64 bits: in 32, 1 - 0.999 has lost five digits."""
     episodes_per_iteration: int
-    gamma: float
 
     def start(self) -> Iteration:
-        """No episode yet."""
+        """Before the first episode."""
         return Iteration(jnp.float32(self.initial_dual), jnp.float32(0), jnp.int32(0))
 
-    def rewards(self, r: Array, now: Iteration) -> Array:
-        """The rewards that the solver is given, with the y of now."""
-        transformed: Array = r - self.risk_aversion * r**2 + 2 * self.risk_aversion * r * now.y
+    def rewards(self, r: Array, current: Iteration) -> Array:
+        """The rewards that the solver learns from, with the current y."""
+        transformed: Array = r - self.risk_aversion * r**2 + 2 * self.risk_aversion * r * current.y
         return transformed
 
-    def after(self, now: Iteration, returns: Array) -> Iteration:
+    def add_episodes(self, current: Iteration, returns: Array) -> Iteration:
         """With the discounted returns [n] of further episodes; at the end of an iteration, a new y."""
-        total, episodes = now.total + returns.sum(), now.episodes + returns.size
+        total, episodes = current.total + returns.sum(), current.episodes + returns.size
         over = episodes >= self.episodes_per_iteration
-        y = jnp.where(over, (1 - self.gamma) * total / episodes, now.y)
+        y = jnp.where(over, self.one_minus_gamma * total / episodes, current.y)
         return Iteration(y, jnp.where(over, 0.0, total), jnp.where(over, 0, episodes))
 
 
-@dataclass(frozen=True)
-class Transformed(Generic[Solver]):
-    """What is as the solver has it, and y beside it."""
+register_pytree(RewardTransform)
+_add_episodes = jax.jit(RewardTransform.add_episodes)
 
-    solver: Solver
-    transform: Transform
+
+@dataclass(frozen=True)
+class MVPIUpdate:
+    """A solver that learns from transformed rewards; everything else is the solver's."""
+
+    solver: Leaf[Any]
+    transform: Leaf[RewardTransform]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        register_pytree(cls)
 
     @property
-    def material(self) -> Material:
+    def settings(self) -> Any:
         """The solver's."""
-        return self.solver.material
+        return self.solver.settings
+
+    @property
+    def batch_kind(self) -> BatchKind:
+        """The solver's."""
+        kind: BatchKind = self.solver.batch_kind
+        return kind
 
     @property
     def compilable(self) -> bool:
         """As the solver is."""
-        return self.solver.compilable
+        return bool(self.solver.compilable)
 
     def init(self, key: Array) -> Learner:
         """The solver's start, and y's."""
-        return self.solver.init(key)._replace(risk=self.transform.start())
+        learner: Learner = self.solver.init(key)
+        return learner._replace(risk=self.transform.start())
 
-    def in_numpy(self, learner: Learner, exploring_at: int | None = None) -> tuple[Acting, Any]:
+    def numpy_policy(self, learner: Learner, exploring_at: int | None = None) -> tuple[NumpyPolicy, Any]:
         """The solver's."""
-        return self.solver.in_numpy(learner, exploring_at)
+        policy: tuple[NumpyPolicy, Any] = self.solver.numpy_policy(learner, exploring_at)
+        return policy
 
 
 @dataclass(frozen=True)
-class TransformedTable(Transformed[TabularQ]):
+class MVPITableUpdate(MVPIUpdate):
     """Q-learning from transformed rewards."""
 
-    @property
-    def settings(self) -> QLearningSettings:
-        """The solver's."""
-        return self.solver.settings
-
-    def learned(self, learner: Learner) -> Array:
+    def learned_table(self, learner: Learner) -> Array:
         """The solver's policy."""
-        return self.solver.learned(learner)
+        table: Array = self.solver.learned_table(learner)
+        return table
 
-    def acting(self, learner: Learner) -> Array:
+    def exploring_table(self, learner: Learner) -> Array:
         """The solver's exploration."""
-        return self.solver.acting(learner)
+        table: Array = self.solver.exploring_table(learner)
+        return table
 
-    def update(self, learner: Learner, steps: Transitions) -> tuple[Learner, Array]:
-        """The solver's update with transformed rewards; then what the episodes say of y."""
-        rewards, returns = steps.rewards, discounted_returns(steps.rewards, self.settings.gamma)
-        transformed = steps._replace(rewards=self.transform.rewards(rewards, learner.risk))
-        risk = self.transform.after(learner.risk, returns)
-        learner, updates = self.solver.update(learner, transformed)
-        return learner._replace(risk=risk), updates
+    def update(self, learner: Learner, steps: Transitions) -> tuple[Learner, Metrics]:
+        """The solver's update with transformed rewards; then the episodes are added to the estimate of y."""
+        transformed = steps._replace(rewards=self.transform.rewards(steps.rewards, learner.risk))
+        risk = self.transform.add_episodes(learner.risk, steps.returns)
+        learner, metrics = self.solver.update(learner, transformed)
+        return learner._replace(risk=risk), metrics
 
 
 @dataclass(frozen=True)
-class TransformedReplay(Transformed[DeepQ | TwinDelayed]):
-    """DQN or TD3 from transformed rewards: those in the memory are the environment's, transformed when replayed."""
+class MVPIReplayUpdate(MVPIUpdate):
+    """DQN or TD3 from transformed rewards: the replay buffer holds the environment's, transformed when sampled."""
 
     @property
-    def settings(self) -> ReplaySettings:
+    def layout(self) -> TransitionLayout:
         """The solver's."""
-        return self.solver.settings
+        layout: TransitionLayout = self.solver.layout
+        return layout
 
-    @property
-    def layout(self) -> Layout:
-        """The solver's."""
-        return self.solver.layout
-
-    def update(self, learner: Learner, replayed: Replayed) -> tuple[Learner, Array]:
-        """The solver's updates, with the rewards that the y of now makes."""
-        rewards = self.transform.rewards(replayed.rewards, learner.risk)
-        return self.solver.update(learner, replayed._replace(rewards=rewards))
+    def update(self, learner: Learner, batches: ReplayBatch) -> tuple[Learner, Metrics]:
+        """The solver's updates, with rewards transformed by the current y."""
+        rewards = self.transform.rewards(batches.rewards, learner.risk)
+        result: tuple[Learner, Metrics] = self.solver.update(learner, batches._replace(rewards=rewards))
+        return result
 
     def after_episode(self, learner: Learner, discounted_return: Array) -> Learner:
-        """What the episode says of y."""
-        return learner._replace(risk=_after(self.transform, learner.risk, discounted_return))
-
-
-_after = jax.jit(Transform.after, static_argnums=0)
+        """Add the episode to the estimate of y."""
+        return learner._replace(risk=_add_episodes(self.transform, learner.risk, discounted_return))
 
 
 class MVPI(Agent):
-    """Maximises E[R] - risk_aversion * V[R], R the reward of a step: a proxy of the return's variance."""
+    """Maximizes E[R] - risk_aversion * V[R], R the reward of a step: a proxy of the return's variance."""
 
     name = "mvpi"
     Settings = MVPISettings
@@ -214,12 +216,11 @@ class MVPI(Agent):
         return {"solver": "q_learning" if is_tabular(observation_space, action_space) else fitting, **given}
 
     def build(self) -> Algorithm:
-        """The solver, with transformed rewards unless there is no aversion to risk."""
+        """The solver, with transformed rewards unless there is no risk aversion."""
         s, spaces = self.settings, (self.observation_space, self.action_space)
-        assert isinstance(s, AgentSettings)
-        transform = Transform(s.risk_aversion, s.initial_dual, s.episodes_per_iteration, s.gamma)
+        transform = RewardTransform(s.risk_aversion, s.initial_dual, 1 - s.gamma, s.episodes_per_iteration)
         if isinstance(s, MVPISettings):
-            table = TabularQ.of(s, *spaces)
-            return TransformedTable(table, transform) if s.risk_aversion else table
-        deep = DeepQ.of(s, *spaces) if isinstance(s, MVPIDQNSettings) else TwinDelayed.of(s, *spaces)
-        return TransformedReplay(deep, transform) if s.risk_aversion else deep
+            table = QLearningUpdate.of(s, *spaces)
+            return MVPITableUpdate(table, transform) if s.risk_aversion else table
+        solver = DQNUpdate.of(s, *spaces) if isinstance(s, MVPIDQNSettings) else TD3Update.of(s, *spaces)
+        return MVPIReplayUpdate(solver, transform) if s.risk_aversion else solver

@@ -1,4 +1,4 @@
-"""What all policy gradients share: a policy that is moved along scores."""
+"""What all policy gradients share: a policy that is moved along scores, and at most one risk measure."""
 
 from __future__ import annotations
 
@@ -11,53 +11,60 @@ import numpy as np
 import optax
 from jax import Array
 
-from steadyrl.agents.algorithm import Learner, Material
+from steadyrl.agents.agent import Agent
+from steadyrl.agents.networks import Policy, SoftmaxTable, networks_for
 from steadyrl.agents.settings import PolicyGradientSettings
-from steadyrl.batch import Batch
-from steadyrl.networks import Policy, SoftmaxTable
-from steadyrl.risk import RiskMeasure
+from steadyrl.base.pytree import Leaf, register_pytree
+from steadyrl.risk import Measure
+from steadyrl.training.algorithm import Algorithm, BatchKind, Learner
+from steadyrl.training.batch import Batch
 
 
 @dataclass(frozen=True)
-class PolicyGradient:
-    """A policy, and at most one measure of risk that is penalised."""
+class PolicyGradientUpdate:
+    """A policy, and at most one measure of risk that is penalized. A pytree: see `Algorithm`."""
 
     policy: Policy
-    measure: RiskMeasure | None
-    risk_aversion: float
-    settings: PolicyGradientSettings
+    measure: Leaf[Measure | None]
+    risk_aversion: Leaf[float]
+    settings: Leaf[Any]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        register_pytree(cls)
 
     @property
-    def material(self) -> Material:
-        """Batches, unless a method wants more."""
+    def batch_kind(self) -> BatchKind:
+        """See `Algorithm`."""
         return "batch"
 
     @property
     def compilable(self) -> bool:
-        """A table, unless it needs the steps in order."""
-        return isinstance(self.policy, SoftmaxTable) and self.material != "episodes"
+        """A table, unless the update needs the steps in order."""
+        return isinstance(self.policy, SoftmaxTable) and self.batch_kind != "episodes"
 
     @property
     def policy_optimiser(self) -> optax.GradientTransformation:
         """How the policy takes its steps."""
-        return optimiser(self.settings.optimiser, self.settings.policy_learning_rate)
+        return make_optimiser(self.settings.optimiser, self.settings.policy_learning_rate)
 
     def init(self, key: Array) -> Learner:
-        """A learner that has seen nothing, and has no value function."""
+        """An untrained learner without a value function."""
         theta = self.policy.init(key)
-        risk = jax.tree.map(jnp.asarray, self.measure.initial_state) if self.measure else ()
+        # With a dtype: of a Python float it would be weak, and the second update would be compiled anew.
+        risk = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), self.measure.initial_state) if self.measure else ()
         return Learner(theta, self.policy_optimiser.init(theta), (), (), risk)
 
-    def acting(self, learner: Learner) -> Array:
+    def exploring_table(self, learner: Learner) -> Array:
         """The policy itself."""
-        assert isinstance(self.policy, SoftmaxTable), "only a table can be written down"
+        assert isinstance(self.policy, SoftmaxTable), "see `compilable`"
         return self.policy.probabilities(learner.theta)
 
-    def learned(self, learner: Learner) -> Array:
+    def learned_table(self, learner: Learner) -> Array:
         """The policy itself."""
-        return self.acting(learner)
+        return self.exploring_table(learner)
 
-    def in_numpy(self, learner: Learner, exploring_at: int | None = None) -> tuple[Policy, Any]:
+    def numpy_policy(self, learner: Learner, exploring_at: int | None = None) -> tuple[Policy, Any]:
         """The policy itself."""
         return self.policy, jax.tree.map(np.asarray, learner.theta)
 
@@ -65,16 +72,53 @@ class PolicyGradient:
         """Log pi of every action of a batch."""
         return self.policy.log_prob(theta, batch.observations, batch.actions)
 
-    def ascended(self, learner: Learner, gradient: Any) -> tuple[Any, Any]:
-        """Theta and its optimiser after one step along `gradient`."""
-        descent = jax.tree.map(jnp.negative, gradient)
-        steps, moved = self.policy_optimiser.update(descent, learner.theta_optimiser, learner.theta)
-        return optax.apply_updates(learner.theta, steps), moved
+    def descend(self, learner: Learner, gradient: Any) -> Learner:
+        """The learner after one step of the policy down `gradient`."""
+        steps, moved = self.policy_optimiser.update(gradient, learner.theta_optimiser, learner.theta)
+        return learner._replace(theta=optax.apply_updates(learner.theta, steps), theta_optimiser=moved)
 
 
-def optimiser(name: str, learning_rate: float | None, most: float | None = None) -> optax.GradientTransformation:
-    """The optimiser by that name; longer gradients than `most` are shortened to it first."""
-    assert learning_rate is not None, "settings are completed before they are used"
+class PolicyGradientAgent(Agent):
+    """An agent that is a mean part, which its settings choose, and a risk part, which subclasses choose."""
+
+    settings: Any
+
+    def build(self) -> Algorithm:
+        """See `Agent`."""
+        s: PolicyGradientSettings = self.settings
+        risk_aversion = getattr(s, "risk_aversion", 0.0)  # Reinforce and PPO have none.
+        networks = networks_for(self.observation_space, self.action_space, s.network, s.hidden, s.initial_log_std)
+        # Without risk aversion there is no risk part: it is REINFORCE or PPO, bit for bit (deviation 12).
+        measure = self._checked_measure() if risk_aversion else None
+        algorithm: Algorithm = s.make_update(*networks, measure, risk_aversion)
+        return algorithm
+
+    def risk_measure(self) -> Measure | None:
+        """What is penalized of the return, times `settings.risk_aversion`; None for nothing."""
+        return None
+
+    def _checked_measure(self) -> Measure | None:
+        measure = self.risk_measure()
+        if measure and self.settings.n < measure.min_episodes:
+            raise ValueError(
+                f"episodes_per_update={self.settings.n}: {self.name} compares the returns of a batch "
+                f"with each other and needs at least {measure.min_episodes} of them. Raise episodes_per_update."
+            )
+        return measure
+
+
+def make_optimiser(name: str, learning_rate: Any, max_norm: Any = None) -> optax.GradientTransformation:
+    """The optimizer by that name; gradients longer than `max_norm` are scaled down to it first."""
     # Flat: one vector for all layers compiles in a fraction of the time.
     step = optax.flatten(optax.adam(learning_rate)) if name == "adam" else optax.sgd(learning_rate)
-    return step if most is None else optax.chain(optax.clip_by_global_norm(most), step)
+    return step if max_norm is None else optax.chain(optax.clip_by_global_norm(max_norm), step)
+
+
+def weight_metrics(weights: Array) -> dict[str, Array]:
+    """Mean and standard deviation of the risk weights of the trajectories, for the record."""
+    return {"risk_weight_mean": weights.mean(), "risk_weight_std": weights.std()}
+
+
+def explained_variance(squared_error: Array, variance: Array) -> Array:
+    """1 - squared_error / variance; 0 where there is no variance to explain."""
+    return jnp.where(variance > 0, 1 - squared_error / jnp.where(variance > 0, variance, 1), 0.0)

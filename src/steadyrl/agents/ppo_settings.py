@@ -2,94 +2,89 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any
 
-from steadyrl.agents.settings import PolicyGradientSettings
-from steadyrl.settings import setting
+from steadyrl.agents.networks import Policy, Value
+from steadyrl.agents.ppo_update import PPOUpdate
+from steadyrl.agents.settings import PolicyGradientSettings, bootstrap_setting, by_network
+from steadyrl.base.settings import Rule, Settings, override, setting
+from steadyrl.risk import Measure
 
 
 @dataclass(frozen=True)
 class PPOSettings(PolicyGradientSettings):
     """Settings of PPO. Defaults are the paper's for HalfCheetah and Swimmer, where it prints them."""
 
-    gamma: float = setting(0.99, "Discount factor of the return.", above=0, most=1)
-    episodes_per_update: int | None = setting(10, "n: whole episodes collected before each round of updates.", least=1)
-    inner_updates: int = setting(5, "M: how often a round goes through its batch of episodes.", least=1)
+    gamma: float = override(PolicyGradientSettings, "gamma", 0.99)
+    episodes_per_update: int = override(PolicyGradientSettings, "episodes_per_update", 10)
+    hidden: tuple[int, ...] = override(PolicyGradientSettings, "hidden", (256, 256))
+    optimiser: str = override(PolicyGradientSettings, "optimiser", "adam")
+    policy_learning_rate: float = override(
+        PolicyGradientSettings, "policy_learning_rate", by_network(table=0.01, mlp=3e-4)
+    )
+    value_learning_rate: float = setting(
+        Rule(lambda s, env: s.policy_learning_rate, "the policy's"), "Step size of the value function.", above=0
+    )
+    inner_updates: int = setting(5, "M: passes over each batch of episodes.", least=1, aliases=("n_epochs",))
     minibatch_size: int = setting(
         0,
         "Steps for each update of policy and values, drawn from the batch without replacement; with 0, the whole "
         "batch for the policy and each trajectory in turn for the values, as in Algorithm 2.",
         least=0,
-    )
-    policy_learning_rate: float | None = setting(
-        None, "Step size of the policy; if not given, 3e-4 for a network and 0.01 for a table.", above=0
-    )
-    value_learning_rate: float | None = setting(
-        None, "Step size of the value function; the policy's if not given.", above=0
+        aliases=("batch_size",),
     )
     gae_lambda: float = setting(0.95, "How far advantages look ahead before they trust the values.", least=0, most=1)
-    clip_range: float = setting(0.2, "epsilon: how far the ratio of a step may pay off, from 1 - to 1 + this.", above=0)
-    entropy_coefficient: float = setting(0.01, "How much a unit of the policy's entropy is worth.", least=0)
-    value_coefficient: float = setting(0.5, "What the squared error of the values is multiplied by.", above=0)
+    clip_range: float = setting(0.2, "epsilon: ratios of steps are clipped to 1 - epsilon and 1 + epsilon.", above=0)
+    entropy_coefficient: float = setting(0.01, "Weight of the policy's entropy.", least=0, aliases=("ent_coef",))
+    value_coefficient: float = setting(0.5, "Weight of the squared error of the values.", above=0, aliases=("vf_coef",))
     max_gradient_norm: float = setting(
-        0.5, "Longer gradients are shortened to this, the policy's and the value function's each on its own.", above=0
+        0.5,
+        "Longer gradients are scaled down to this norm, the policy's and the value function's each on its own.",
+        above=0,
+        aliases=("max_grad_norm",),
     )
     normalise_advantages: bool = setting(
         True,
-        "Whether advantages are counted from their mean, and they and the weights of risk in units of their spread.",
+        "Whether advantages are centered on their mean, and they and the risk weights divided by their standard "
+        "deviation.",
+        aliases=("normalize_advantage", "normalize_advantages"),
     )
-    time_out_ends: bool = setting(
-        False, "Whether a time limit counts as an end; if not, the value of the last observation is expected beyond it."
-    )
-    hidden: tuple[int, ...] = setting((256, 256), "Sizes of the hidden layers of networks.", least=1)
+    bootstrap_on_truncation: bool = bootstrap_setting(True)
 
-    learning_rates: ClassVar[dict[str, float]] = {"table": 0.01, "mlp": 3e-4}
-    optimisers: ClassVar[dict[str, str]] = {"table": "adam", "mlp": "adam"}
-
-    def completed(self, tabular: bool, finite: bool = False) -> Self:
-        """See `AgentSettings`."""
-        settings = super().completed(tabular, finite)
-        rate = self.value_learning_rate or settings.policy_learning_rate
-        return dataclasses.replace(settings, value_learning_rate=rate)
+    def make_update(self, policy: Policy, value: Value, measure: Measure | None, risk_aversion: float) -> PPOUpdate:
+        """See `PolicyGradientSettings`."""
+        return PPOUpdate(policy, measure, risk_aversion, self, value)
 
 
 def risk_ratios_setting(default: str) -> Any:
     """The setting `risk_ratios` (deviation 47)."""
     return setting(
         default,
-        "How the risk part is kept right while a batch is reused: 'step' by step, as PPO does it for the mean, or by "
+        "How the risk part is corrected while a batch is reused: 'step' by step, inside PPO's clipped objective, or by "
         "the ratio of the whole 'trajectory', as in Algorithm 2.",
         choices=("step", "trajectory"),
     )
 
 
 @dataclass(frozen=True)
-class RiskPPOSettings(PPOSettings):
-    """Settings of PPO with a risk part."""
+class RiskRatioSettings(Settings):
+    """Settings of PPO's risk part."""
 
     risk_ratios: str = risk_ratios_setting("step")
     ratio_bound: float = setting(
         1.0,
-        "zeta: ratios of whole trajectories count as this where they are larger; only with risk_ratios='trajectory'.",
+        "zeta: larger ratios of whole trajectories count as this; only with risk_ratios='trajectory'.",
         above=0,
     )
 
 
 @dataclass(frozen=True)
-class EpisodicPPOSettings(RiskPPOSettings):
+class EpisodicPPOSettings(RiskRatioSettings, PPOSettings):
     """Settings of methods that update after each episode, with PPO for the mean."""
 
-    episodes_per_update: int | None = setting(1, "Whole episodes collected before each update.", least=1)
-    inner_updates: int = setting(1, "M: how often a round goes through its episodes.", least=1)
-    policy_learning_rate: float | None = setting(
-        None, "Step size of the policy; if not given, 7e-5 for a network and 0.002 for a table.", above=0
-    )
-    # Counted from the mean of their own episode, advantages could not say that the episode was a good one.
-    normalise_advantages: bool = setting(
-        False,
-        "Whether advantages are counted from their mean, and they and the weights of risk in units of their spread.",
-    )
-
-    learning_rates: ClassVar[dict[str, float]] = {"table": 0.002, "mlp": 7e-5}
+    episodes_per_update: int = override(PPOSettings, "episodes_per_update", 1)
+    inner_updates: int = override(PPOSettings, "inner_updates", 1)
+    policy_learning_rate: float = override(PPOSettings, "policy_learning_rate", by_network(table=0.002, mlp=7e-5))
+    # Centered on the mean of their own episode, advantages could not say that the episode was a good one.
+    normalise_advantages: bool = override(PPOSettings, "normalise_advantages", False)

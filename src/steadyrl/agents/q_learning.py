@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import gymnasium as gym
 import jax
@@ -14,44 +13,43 @@ from gymnasium.spaces import Discrete
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.algorithm import Algorithm, Learner, Material
-from steadyrl.agents.settings import EpisodeSettings, time_out_setting
-from steadyrl.networks import Policy, ProbabilityTable
-from steadyrl.settings import setting
-from steadyrl.spaces import is_tabular
-from steadyrl.transitions import Transitions
+from steadyrl.agents.networks import Policy, ProbabilityTable
+from steadyrl.agents.settings import UNLESS_FINITE, AgentSettings, bootstrap_setting
+from steadyrl.base.pytree import Leaf, register_pytree
+from steadyrl.base.settings import setting
+from steadyrl.envs.spaces import is_tabular
+from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics
+from steadyrl.training.transitions import Transitions
 
 
 @dataclass(frozen=True)
-class QLearningSettings(EpisodeSettings):
+class QLearningSettings(AgentSettings):
     """Settings of Q-learning. The learning rate is the paper's for the Guarded Maze."""
 
-    episodes_per_update: int | None = setting(
-        1, "Whole episodes collected before their steps are learned from.", least=1
-    )
-    q_learning_rate: float = setting(5e-3, "Step size of the action values.", above=0)
+    episodes_per_update: int = setting(1, "Whole episodes collected before their steps are learned from.", least=1)
+    q_learning_rate: float = setting(5e-3, "Step size of the action values.", above=0, aliases=("learning_rate",))
     exploration: float = setting(0.1, "epsilon: the share of random actions while learning.", least=0, most=1)
-    time_out_ends: bool | None = time_out_setting()
+    bootstrap_on_truncation: bool = bootstrap_setting(UNLESS_FINITE)
 
-    def completed(self, tabular: bool, finite: bool = False) -> Self:
-        """See `AgentSettings`."""
-        ends = finite if self.time_out_ends is None else self.time_out_ends
-        return dataclasses.replace(super().completed(tabular, finite), time_out_ends=ends)
+    @property
+    def n(self) -> int:
+        """How many whole episodes a round is."""
+        return self.episodes_per_update
 
 
 @dataclass(frozen=True)
-class TabularQ:
+class QLearningUpdate:
     """Q(s, a) += rate * (r + gamma max_b Q(s', b) - Q(s, a)), step by step through each episode once it is over."""
 
     n_states: int
     n_actions: int
-    settings: QLearningSettings
+    settings: Leaf[QLearningSettings]
 
     @classmethod
     def of(
         cls, settings: QLearningSettings, observation_space: gym.Space[Any], action_space: gym.Space[Any]
-    ) -> TabularQ:
-        """For spaces that are numbered."""
+    ) -> QLearningUpdate:
+        """For Discrete spaces."""
         if not is_tabular(observation_space, action_space):
             raise ValueError(
                 f"{observation_space} and {action_space} are not supported by q_learning: "
@@ -67,7 +65,7 @@ class TabularQ:
         return True
 
     @property
-    def material(self) -> Material:
+    def batch_kind(self) -> BatchKind:
         """It learns from single steps."""
         return "transitions"
 
@@ -75,39 +73,44 @@ class TabularQ:
         """All values 0."""
         return Learner(jnp.zeros((self.n_states, self.n_actions)), (), (), (), ())
 
-    def learned(self, learner: Learner) -> Array:
-        """The best action, or equally each of the best."""
+    def learned_table(self, learner: Learner) -> Array:
+        """The greedy action, or equally each of several."""
         best: Array = learner.theta == learner.theta.max(axis=-1, keepdims=True)
         return best / best.sum(axis=-1, keepdims=True)
 
-    def acting(self, learner: Learner) -> Array:
-        """The best action, but a random one with probability epsilon."""
+    def exploring_table(self, learner: Learner) -> Array:
+        """The greedy action, but a random one with probability epsilon."""
         epsilon = self.settings.exploration
-        return (1 - epsilon) * self.learned(learner) + epsilon / self.n_actions
+        return (1 - epsilon) * self.learned_table(learner) + epsilon / self.n_actions
 
-    def in_numpy(self, learner: Learner, exploring_at: int | None = None) -> tuple[Policy, Any]:
+    def numpy_policy(self, learner: Learner, exploring_at: int | None = None) -> tuple[Policy, Any]:
         """Either of them as a table."""
-        table = self.learned(learner) if exploring_at is None else self.acting(learner)
+        table = self.learned_table(learner) if exploring_at is None else self.exploring_table(learner)
         return ProbabilityTable(self.n_states, self.n_actions), np.asarray(table)
 
-    def update(self, learner: Learner, steps: Transitions) -> tuple[Learner, Array]:
+    def update(self, learner: Learner, steps: Transitions) -> tuple[Learner, Metrics]:
         """Learn from each step of each episode, in order."""
-        settings = self.settings
-        nothing_after = steps.last if settings.time_out_ends else steps.ends
-        s, s_next, happened = steps.observations, steps.next_observations, steps.happened
-        each = (s, steps.actions, steps.rewards, s_next, nothing_after, happened)
+        s = self.settings
+        terminal = steps.terminated if s.bootstrap_on_truncation else steps.last
+        each = (steps.observations, steps.actions, steps.rewards, steps.next_observations, terminal, steps.mask)
 
-        def learn(Q: Array, one: Any) -> tuple[Array, None]:
-            s, a, r, s_next, over, happened = one
-            target = r + settings.gamma * jnp.where(over, 0.0, Q[s_next].max())
-            return Q.at[s, a].add(jnp.where(happened, settings.q_learning_rate * (target - Q[s, a]), 0.0)), None
+        def body(Q: Array, step: Any) -> tuple[Array, Array]:
+            state, a, r, next_state, terminal, mask = step
+            target = r + s.gamma * jnp.where(terminal, 0.0, Q[next_state].max())
+            error = jnp.where(mask, target - Q[state, a], 0.0)
+            return Q.at[state, a].add(s.q_learning_rate * error), error**2
 
-        Q, _ = jax.lax.scan(learn, learner.theta, jax.tree.map(lambda x: x.reshape(-1), each))
-        return learner._replace(theta=Q), steps.happened.sum()
+        Q, squared_errors = jax.lax.scan(body, learner.theta, jax.tree.map(lambda x: x.reshape(-1), each))
+        updates = steps.mask.sum()
+        metrics = {"critic_loss": squared_errors.sum() / updates, "mean_q": Q.mean(), "updates": updates}
+        return learner._replace(theta=Q), metrics
+
+
+register_pytree(QLearningUpdate)
 
 
 class QLearning(Agent):
-    """Maximises E[G0] by learning the value of each action in each state."""
+    """Maximizes E[G0] by learning the value of each action in each state."""
 
     name = "q_learning"
     Settings = QLearningSettings
@@ -115,4 +118,4 @@ class QLearning(Agent):
 
     def build(self) -> Algorithm:
         """A table of action values."""
-        return TabularQ.of(self.settings, self.observation_space, self.action_space)
+        return QLearningUpdate.of(self.settings, self.observation_space, self.action_space)

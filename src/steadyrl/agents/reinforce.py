@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steadyrl.agents.agent import Agent
+from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.vpg import VPGSettings
 
 
@@ -13,8 +13,8 @@ class ReinforceSettings(VPGSettings):
     """Settings of REINFORCE."""
 
 
-class Reinforce(Agent):
-    """Maximises E[G0]: Algorithm 1 without its Gini part."""
+class Reinforce(PolicyGradientAgent):
+    """Maximizes E[G0]: Algorithm 1 without its Gini part."""
 
     name = "reinforce"
     Settings = ReinforceSettings

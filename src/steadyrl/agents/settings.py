@@ -1,21 +1,62 @@
-"""Settings that methods share."""
+"""Settings that methods share, and defaults that depend on the environment."""
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, NamedTuple, Self
 
-from steadyrl.settings import Settings, setting
+from steadyrl.base.names import unknown
+from steadyrl.base.settings import Alias, Rule, Settings, setting
+
+REFUSED = {
+    "n_steps": "dispersion is measured over whole episodes, so a batch is a number of episodes, not of steps. "
+    "Set episodes_per_update"
+}
+"""Settings of Stable-Baselines3 that cannot exist here, and why."""
+
+
+def unknown_setting(name: str, known: Collection[str], hints: Mapping[str, str]) -> str:
+    """One line on a setting that does not exist: why, or what was probably meant."""
+    if name in REFUSED and "episodes_per_update" in known:
+        return f"{name}: there is no such setting, because {REFUSED[name]}."
+    return unknown("setting", name, known, hints)
+
+
+class EnvKind(NamedTuple):
+    """What defaults may depend on."""
+
+    tabular: bool
+    """Whether observations and actions are Discrete, so that a table can hold a number for each pair."""
+    finite: bool = False
+    """Whether the environment is a finite MDP that is known in full, of which the time limit is a part."""
+
+
+def by_network(table: float, mlp: float) -> Rule:
+    """A default that depends on what is learned."""
+    return Rule(lambda s, env: table if s.network == "table" else mlp, f"{table:g} for a table, {mlp:g} for a network")
 
 
 def mean_setting(default: str) -> Any:
     """The setting `mean`, which decides what the other settings are."""
     return setting(
         default,
-        "How the mean is maximised: 'vpg', the vanilla policy gradient, or 'ppo', proximal policy optimisation.",
+        "How the mean is maximized: 'vpg', the vanilla policy gradient, or 'ppo', proximal policy optimization.",
         choices=("vpg", "ppo"),
     )
+
+
+def bootstrap_setting(default: Any) -> Any:
+    """The setting `bootstrap_on_truncation` of methods that learn values."""
+    return setting(
+        default,
+        "Whether to bootstrap from the value of the last observation when an episode is truncated.",
+        aliases=(Alias("time_out_ends", lambda ends: None if ends is None else not ends, deprecated=True),),
+    )
+
+
+UNLESS_FINITE = Rule(lambda s, env: not env.finite, "unless the limit is part of a finite MDP")
+"""Of `bootstrap_on_truncation`: the Guarded Maze's limit is part of the process."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +64,11 @@ class AgentSettings(Settings):
     """What every agent needs."""
 
     gamma: float = setting(0.999, "Discount factor of the return.", above=0, most=1)
-    longest_episode: int = setting(
-        100_000, "Steps after which an episode counts as endless, which is an error.", least=1
+    max_episode_steps: int = setting(
+        100_000,
+        "Steps after which an episode counts as endless, which is an error.",
+        least=1,
+        aliases=(Alias("longest_episode", deprecated=True),),
     )
 
     @property
@@ -32,83 +76,54 @@ class AgentSettings(Settings):
         """How many whole episodes a round is."""
         return 1
 
-    def completed(self, tabular: bool, finite: bool = False) -> Self:
-        """With whatever was left to the environment decided.
-
-        `tabular` if its states and actions are numbered; `finite` if it is a finite process known in full, of which its
-        time limit is a part.
-        """
-        return self
-
-
-def time_out_setting() -> Any:
-    """The setting `time_out_ends` of methods that learn values from single steps."""
-    return setting(
-        None,
-        "Whether nothing is expected after a time limit; else the value of what was seen last is. If not given, only "
-        "where the limit is part of a finite process, as in the Guarded Maze.",
-    )
-
 
 @dataclass(frozen=True)
-class EpisodeSettings(AgentSettings):
-    """What methods need that learn from whole episodes."""
-
-    episodes_per_update: int | None = setting(
-        None,
-        "n: whole episodes collected before each round of updates; if not given, 50 for a table and 20 for a network.",
-        least=1,
-    )
-
-    @property
-    def n(self) -> int:
-        """`episodes_per_update`, once it is decided."""
-        assert self.episodes_per_update is not None, "settings are completed before they are used"
-        return self.episodes_per_update
-
-    def completed(self, tabular: bool, finite: bool = False) -> Self:
-        """See `AgentSettings`."""
-        return dataclasses.replace(self, episodes_per_update=self.episodes_per_update or (50 if tabular else 20))
-
-
-@dataclass(frozen=True)
-class PolicyGradientSettings(EpisodeSettings):
+class PolicyGradientSettings(AgentSettings):
     """What every policy gradient needs."""
 
-    policy_learning_rate: float | None = setting(
-        None, "Step size of the policy; if not given, 1e-4 for a table and 7e-4 for a network.", above=0
+    episodes_per_update: int = setting(
+        by_network(table=50, mlp=20), "n: whole episodes collected before each round of updates.", least=1
     )
     network: str = setting(
-        "auto",
-        "What is learned: a 'table', an 'mlp' (dense layers), or 'auto': a table if states and actions are numbered.",
+        Rule(lambda s, env: "table" if env.tabular else "mlp", "auto"),
+        "What is learned: a 'table', an 'mlp' (dense layers), or 'auto': a table if states and actions are Discrete.",
         choices=("auto", "table", "mlp"),
     )
     hidden: tuple[int, ...] = setting((128, 128), "Sizes of the hidden layers of networks.", least=1)
     optimiser: str = setting(
-        "auto",
-        "How steps are taken: 'sgd', 'adam', or 'auto': adam, but sgd for tables without PPO.",
+        Rule(lambda s, env: "sgd" if s.network == "table" else "adam", "sgd for a table, adam for a network"),
+        "How steps are taken: 'sgd', 'adam', or 'auto'.",
         choices=("auto", "sgd", "adam"),
+        aliases=("optimizer",),
+    )
+    policy_learning_rate: float = setting(
+        by_network(table=1e-4, mlp=7e-4), "Step size of the policy.", above=0, aliases=("learning_rate",)
     )
     initial_log_std: float = setting(
-        -0.5, "Log of the standard deviation that real-valued actions start with, in halves of their range."
+        -0.5,
+        "Log of the initial standard deviation of real-valued actions, in halves of their range.",
+        aliases=("log_std_init",),
     )
     normalise_observations: bool = setting(
-        False, "Whether networks see observations in units of their spread so far. Rewards never are."
+        False,
+        "Whether networks see observations in standard deviations from their running mean. Rewards never are.",
+        aliases=("normalize_observations",),
     )
 
-    learning_rates: ClassVar[dict[str, float]] = {"table": 1e-4, "mlp": 7e-4}
-    optimisers: ClassVar[dict[str, str]] = {"table": "sgd", "mlp": "adam"}
+    @property
+    def n(self) -> int:
+        """How many whole episodes a round is."""
+        return self.episodes_per_update
 
-    def completed(self, tabular: bool, finite: bool = False) -> Self:
-        """See `AgentSettings`."""
-        network = self.network if self.network != "auto" else "table" if tabular else "mlp"
-        if network == "table" and not tabular:
+    def resolve(self, context: EnvKind) -> Self:
+        """See `Settings`."""
+        resolved = super().resolve(context)
+        if resolved.network == "table" and not context.tabular:
             raise ValueError("network='table': it needs Discrete observations and actions, from 0. Use network='mlp'.")
-        if network == "table" and self.normalise_observations:
-            raise ValueError("normalise_observations=True: the states of a table are numbers of rows. Leave it out.")
-        return dataclasses.replace(
-            super().completed(network == "table", finite),
-            network=network,
-            optimiser=self.optimiser if self.optimiser != "auto" else self.optimisers[network],
-            policy_learning_rate=self.policy_learning_rate or self.learning_rates[network],
-        )
+        if resolved.network == "table" and resolved.normalise_observations:
+            raise ValueError("normalise_observations=True: the states of a table are row numbers. Leave it out.")
+        return resolved
+
+    def make_update(self, policy: Any, value: Any, measure: Any, risk_aversion: float) -> Any:
+        """The algorithm that these settings belong to, with `risk_aversion` times `measure` as its risk part."""
+        raise NotImplementedError

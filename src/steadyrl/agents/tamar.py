@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from steadyrl import risk
-from steadyrl.agents.agent import Agent
 from steadyrl.agents.episodic import EpisodicSettings
+from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import EpisodicPPOSettings
 from steadyrl.agents.settings import mean_setting
-from steadyrl.risk import RiskMeasure
-from steadyrl.settings import Settings, setting
+from steadyrl.base.settings import Rule, Settings, override, setting
+from steadyrl.risk import Measure
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,10 @@ class PenaltySettings(Settings):
 
     risk_aversion: float = setting(0.1, "lambda: how much the penalty counts against the mean.", least=0)
     threshold: float = setting(50.0, "b: variance up to here is not penalised.", least=0)
-    moments_learning_rate: float | None = setting(
-        None, "Step size of the running mean J and variance V; 100 times the policy's if not given.", above=0
+    moments_learning_rate: float = setting(
+        Rule(lambda s, env: 100 * s.policy_learning_rate, "100 times the policy's"),
+        "Step size of the running mean J and variance V.",
+        above=0,
     )
     initial_mean: float = setting(0.0, "Where J starts.")
     initial_variance: float = setting(0.0, "Where V starts.", least=0)
@@ -37,21 +39,19 @@ class TamarSettings(PenaltySettings, EpisodicSettings):
 class TamarPPOSettings(PenaltySettings, EpisodicPPOSettings):
     """Settings of Tamar with PPO."""
 
-    risk_aversion: float = setting(0.2, "lambda: how much the penalty counts against the mean.", least=0)
+    risk_aversion: float = override(PenaltySettings, "risk_aversion", 0.2)
     mean: str = mean_setting("ppo")
 
 
-class Tamar(Agent):
-    """Maximises E[G0] - risk_aversion * max(0, V[G0] - threshold)^2, one update for each episode."""
+class Tamar(PolicyGradientAgent):
+    """Maximizes E[G0] - risk_aversion * max(0, V[G0] - threshold)^2, one update for each episode."""
 
     name = "tamar"
     Settings = TamarSettings
     settings_by_choice = {"vpg": TamarSettings, "ppo": TamarPPOSettings}  # noqa: RUF012
     settings: TamarSettings | TamarPPOSettings
 
-    def risk_measure(self) -> RiskMeasure | None:
+    def risk_measure(self) -> Measure | None:
         """The penalty, with running estimates of mean and variance."""
         s = self.settings
-        assert s.policy_learning_rate is not None, "settings are completed before they are used"
-        rate = s.moments_learning_rate or 100 * s.policy_learning_rate
-        return risk.tamar(s.threshold, rate, s.initial_mean, s.initial_variance)
+        return risk.tamar(s.threshold, s.moments_learning_rate, s.initial_mean, s.initial_variance)

@@ -14,12 +14,13 @@ from gymnasium.spaces import Box
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.algorithm import Algorithm, Learner
-from steadyrl.agents.replay import FromMemory, ReplaySettings, descended
-from steadyrl.memory import Layout, Replayed
-from steadyrl.networks import MLP, ActionRange, DeterministicNetwork, Directed
-from steadyrl.settings import setting
-from steadyrl.spaces import feature_count
+from steadyrl.agents.networks import MLP, ActionRange, ActorParams, DeterministicNetwork
+from steadyrl.agents.replay import ReplaySettings, ReplayUpdate, adam_step
+from steadyrl.base.pytree import Leaf
+from steadyrl.base.settings import setting
+from steadyrl.envs.spaces import feature_count
+from steadyrl.training.algorithm import Algorithm, Learner, Metrics
+from steadyrl.training.replay_buffer import ReplayBatch, TransitionLayout
 
 
 @dataclass(frozen=True)
@@ -38,22 +39,22 @@ class TD3Settings(ReplaySettings):
 
 
 class Targets(NamedTuple):
-    """Copies that move slowly."""
+    """Target networks: copies that move slowly."""
 
     theta: Any
     phi: Any
 
 
 @dataclass(frozen=True)
-class TwinDelayed(FromMemory):
+class TD3Update(ReplayUpdate):
     """Both critics step towards r + gamma min_i Q_i(s', pi(s') + noise; targets); every second time pi climbs Q_1."""
 
     policy: DeterministicNetwork
     critic: MLP
-    settings: TD3Settings
+    settings: Leaf[TD3Settings]
 
     @classmethod
-    def of(cls, settings: TD3Settings, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> TwinDelayed:
+    def of(cls, settings: TD3Settings, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> TD3Update:
         """For real-valued actions within bounds."""
         if not isinstance(action_space, Box):
             raise ValueError(f"{action_space} is not supported by td3: its actions must be a Box. Use dqn.")
@@ -66,12 +67,12 @@ class TwinDelayed(FromMemory):
         return cls(policy, MLP((inputs + actions.dimensions, *settings.hidden, 1)), settings)
 
     @property
-    def layout(self) -> Layout:
-        """Actions are kept in halves of their range."""
-        return Layout(self.policy.mlp.sizes[0], self.policy.range.dimensions)
+    def layout(self) -> TransitionLayout:
+        """Actions are stored in halves of their range."""
+        return TransitionLayout(self.policy.mlp.sizes[0], self.policy.range.dimensions)
 
     def init(self, key: Array) -> Learner:
-        """A policy, two critics, and copies of them."""
+        """A policy, two critics, and their target networks."""
         k_policy, k_first, k_second, k_noise = jax.random.split(key, 4)
         theta, phi = self.policy.mlp.init(k_policy), [self.critic.init(k_first), self.critic.init(k_second)]
         adam = optax.adam(self.settings.learning_rate)
@@ -80,44 +81,46 @@ class TwinDelayed(FromMemory):
             key=jax.random.key_data(k_noise), targets=Targets(theta, phi), updates=jnp.zeros((), jnp.int32)
         )
 
-    def in_numpy(self, learner: Learner, exploring_at: int | None = None) -> tuple[DeterministicNetwork, Directed]:
-        """What the policy says; while learning with noise, and before that starts, any action."""
+    def numpy_policy(
+        self, learner: Learner, exploring_at: int | None = None
+    ) -> tuple[DeterministicNetwork, ActorParams]:
+        """The policy's action; while exploring with noise, and before updates start a uniformly random action."""
         layers = jax.tree.map(np.asarray, learner.theta)
         if exploring_at is None:
-            return self.policy, Directed(layers)
+            return self.policy, ActorParams(layers)
         warm = exploring_at >= self.settings.learning_starts
-        return self.policy, Directed(layers, self.settings.exploration_noise if warm else np.inf)
+        return self.policy, ActorParams(layers, self.settings.exploration_noise if warm else np.inf)
 
-    def update(self, learner: Learner, replayed: Replayed) -> tuple[Learner, Array]:
+    def update(self, learner: Learner, batches: ReplayBatch) -> tuple[Learner, Metrics]:
         """An update from each batch."""
-        batches = replayed._replace(timesteps=())
-        learner, _ = jax.lax.scan(lambda so_far, batch: (self.step(so_far, batch), None), learner, batches)
-        return learner, jnp.int32(len(replayed.rewards))
+        learner, metrics = jax.lax.scan(self.step, learner, batches._replace(timesteps=()))
+        return learner, jax.tree.map(jnp.mean, metrics)
 
-    def step(self, learner: Learner, batch: Replayed) -> Learner:
+    def step(self, learner: Learner, batch: ReplayBatch) -> tuple[Learner, Metrics]:
         """One step of the critics, and with every `policy_delay`-th one of the policy and all targets."""
         target = self.target(learner, batch)
 
-        def loss(phi: Any) -> Array:
-            errors = [Q - target for Q in self.values(phi, batch.observations, batch.actions)]
-            return (errors[0] ** 2 + errors[1] ** 2).mean()
+        def loss(phi: Any) -> tuple[Array, Array]:
+            Q_1, Q_2 = self.values(phi, batch.observations, batch.actions)
+            errors = Q_1 - target, Q_2 - target
+            return (errors[0] ** 2 + errors[1] ** 2).mean(), Q_1.mean()
 
-        gradient = jax.grad(loss)(learner.phi)
-        phi, optimiser = descended(self.settings.learning_rate, learner.phi, learner.phi_optimiser, gradient)
+        (cost, mean_q), gradient = jax.value_and_grad(loss, has_aux=True)(learner.phi)
+        phi, optimiser = adam_step(self.settings.learning_rate, learner.phi, learner.phi_optimiser, gradient)
         learner = learner._replace(phi=phi, phi_optimiser=optimiser, updates=learner.updates + 1)
         due = learner.updates % self.settings.policy_delay == 0
         followed: Learner = jax.lax.cond(due, self.follow, lambda learner, _: learner, learner, batch.observations)
-        return followed
+        return followed, {"critic_loss": cost, "mean_q": mean_q}
 
-    def target(self, learner: Learner, batch: Replayed) -> Array:
-        """[B]: what both critics should say."""
+    def target(self, learner: Learner, batch: ReplayBatch) -> Array:
+        """[B]: the target of both critics."""
         s, after = self.settings, batch.next_observations
         key = jax.random.fold_in(jax.random.wrap_key_data(learner.key), learner.updates)
         noise = s.target_policy_noise * jax.random.normal(key, batch.actions.shape)
         noise = jnp.clip(noise, -s.target_noise_clip, s.target_noise_clip)
         actions = jnp.clip(jnp.tanh(self.policy.mlp(learner.targets.theta, after)) + noise, -1, 1)
-        beyond = jnp.minimum(*self.values(learner.targets.phi, after, actions))
-        target: Array = batch.rewards + s.gamma * (1 - batch.ends) * beyond
+        next_value = jnp.minimum(*self.values(learner.targets.phi, after, actions))
+        target: Array = batch.rewards + s.gamma * (1 - batch.terminal) * next_value
         return target
 
     def follow(self, learner: Learner, observations: Array) -> Learner:
@@ -128,7 +131,7 @@ class TwinDelayed(FromMemory):
             return -self.value(learner.phi[0], observations, actions).mean()
 
         s, gradient = self.settings, jax.grad(loss)(learner.theta)
-        theta, optimiser = descended(s.learning_rate, learner.theta, learner.theta_optimiser, gradient)
+        theta, optimiser = adam_step(s.learning_rate, learner.theta, learner.theta_optimiser, gradient)
         targets = optax.incremental_update(Targets(theta, learner.phi), learner.targets, s.tau)
         return learner._replace(theta=theta, theta_optimiser=optimiser, targets=targets)
 
@@ -142,7 +145,7 @@ class TwinDelayed(FromMemory):
 
 
 class TD3(Agent):
-    """Maximises E[G0] with a deterministic policy that climbs a learned value. For Box actions within bounds."""
+    """Maximizes E[G0] with a deterministic policy that climbs a learned value. For Box actions within bounds."""
 
     name = "td3"
     Settings = TD3Settings
@@ -150,4 +153,4 @@ class TD3(Agent):
 
     def build(self) -> Algorithm:
         """A policy and two critics."""
-        return TwinDelayed.of(self.settings, self.observation_space, self.action_space)
+        return TD3Update.of(self.settings, self.observation_space, self.action_space)

@@ -1,98 +1,106 @@
-"""The mean part of Algorithm 1: REINFORCE with a baseline and reuse of samples, and a slot where risk belongs.
+"""The mean part of Algorithm 1: REINFORCE with a baseline and reuse of samples, and a slot for a risk measure.
 
-The risk part is a `RiskMeasure`; this page knows nothing of which. Read `update` and `ascend` beside the paper's
-Algorithm 1.
+Read `update` and `step` beside the paper's Algorithm 1. `tests/reference/algorithm_1.py` is the same in plain NumPy.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
 
-from steadyrl.agents.algorithm import Learner
-from steadyrl.agents.policy_gradient import PolicyGradient, optimiser
+from steadyrl.agents.networks import Policy, Value
+from steadyrl.agents.policy_gradient import (
+    PolicyGradientUpdate,
+    explained_variance,
+    make_optimiser,
+    weight_metrics,
+)
 from steadyrl.agents.settings import PolicyGradientSettings
-from steadyrl.batch import Batch
-from steadyrl.networks import Value
-from steadyrl.risk import Order, Sample
-from steadyrl.settings import setting
+from steadyrl.base.settings import Rule, setting
+from steadyrl.risk import Measure, Order, Sample
+from steadyrl.training.algorithm import Learner, Metrics
+from steadyrl.training.batch import Batch, Weighting
 
-Pull = Callable[[Array], tuple[Any]]
-"""From what each log pi weighs to the gradient of their weighted sum."""
+VJP = Callable[[Array], tuple[Any]]
+"""From the weight of each log pi to the gradient of their weighted sum."""
+
+
+def _value_rate(s: Any, env: Any) -> float:
+    return float((100 if s.network == "table" else 10) * s.policy_learning_rate)
 
 
 @dataclass(frozen=True)
 class VPGSettings(PolicyGradientSettings):
     """Settings of Algorithm 1. Defaults are the paper's for the Guarded Maze."""
 
-    inner_updates: int = setting(10, "M: the most updates that one batch of episodes is used for.", least=1)
+    inner_updates: int = setting(
+        10, "M: the most updates that one batch of episodes is used for.", least=1, aliases=("n_epochs",)
+    )
     ratio_range: float = setting(
         0.5, "delta: a trajectory is reused while its likelihood ratio is in [1 - delta, 1 + delta].", least=0
     )
     least_selected: float = setting(
         0.6, "beta: a batch is dropped once fewer than this share of its trajectories is in range.", least=0, most=1
     )
-    value_learning_rate: float | None = setting(
-        None,
-        "Step size of the value function; if not given, 100 times the policy's for a table and 10 times for a network.",
+    value_learning_rate: float = setting(
+        Rule(_value_rate, "100 times the policy's for a table, 10 times for a network"),
+        "Step size of the value function.",
         above=0,
     )
 
-    def completed(self, tabular: bool, finite: bool = False) -> Self:
-        """See `AgentSettings`."""
-        settings = super().completed(tabular, finite)
-        assert settings.policy_learning_rate is not None
-        rate = (100 if settings.network == "table" else 10) * settings.policy_learning_rate
-        return dataclasses.replace(settings, value_learning_rate=self.value_learning_rate or rate)
+    def make_update(self, policy: Policy, value: Value, measure: Measure | None, risk_aversion: float) -> VPGUpdate:
+        """See `PolicyGradientSettings`."""
+        return VPGUpdate(policy, measure, risk_aversion, self, value)
 
 
 @dataclass(frozen=True)
-class VPG(PolicyGradient):
+class VPGUpdate(PolicyGradientUpdate):
     """Algorithm 1 for one policy, one value function and at most one measure of risk."""
 
     value: Value
-    settings: VPGSettings
 
     @property
     def value_optimiser(self) -> optax.GradientTransformation:
         """How the value function takes its steps."""
-        return optimiser(self.settings.optimiser, self.settings.value_learning_rate)
+        return make_optimiser(self.settings.optimiser, self.settings.value_learning_rate)
 
     def init(self, key: Array) -> Learner:
-        """A learner that has seen nothing."""
+        """An untrained learner."""
         k_policy, k_value = jax.random.split(key)
         phi = self.value.init(k_value)
         return super().init(k_policy)._replace(phi=phi, phi_optimiser=self.value_optimiser.init(phi))
 
-    def update(self, learner: Learner, batch: Batch) -> tuple[Learner, Array]:
-        """Ascend on one batch at most M times, while enough trajectories stay in range; also how many times."""
-        sampled = self.log_prob(learner.theta, batch)
+    def update(self, learner: Learner, batch: Batch) -> tuple[Learner, Metrics]:
+        """Ascend on one batch at most M times, while enough trajectories stay in range; metrics of the last step."""
+        old_log_prob = self.log_prob(learner.theta, batch)
         order = Order.of(batch.returns)
-        fewest = self.measure.least_episodes if self.measure else 1
+        min_episodes = self.measure.min_episodes if self.measure else 1
 
-        def go_on(carry: tuple[Array, Array, Learner]) -> Array:
-            m, enough, _ = carry
-            return enough & (m < self.settings.inner_updates)
+        def cond(carry: tuple[Array, Array, Learner, Metrics]) -> Array:
+            m, enough, _, _ = carry
+            return jnp.logical_and(enough, m < self.settings.inner_updates)
 
-        def once(carry: tuple[Array, Array, Learner]) -> tuple[Array, Array, Learner]:
-            m, _, learner = carry
-            log_pi, pull = jax.vjp(lambda theta: self.log_prob(theta, batch), learner.theta)
-            rho, selected = self.select(batch, log_pi - sampled)
-            enough = selected.sum() >= max(self.settings.least_selected * selected.size, fewest)
-            sample = Sample(batch.returns, rho, selected, order)
-            learner = jax.lax.cond(enough, lambda: self.ascend(learner, batch, sample, pull), lambda: learner)
-            return m + enough, enough, learner
+        def body(carry: tuple[Array, Array, Learner, Metrics]) -> tuple[Array, Array, Learner, Metrics]:
+            m, _, learner, metrics = carry
+            log_prob, vjp = jax.vjp(lambda theta: self.log_prob(theta, batch), learner.theta)
+            rho, selected = self.select(batch, log_prob - old_log_prob)
+            # A little more than the count: in 32 bits, 0.6 * 50 is above 30.
+            share = selected.sum() * (1 + 1e-6) >= self.settings.least_selected * selected.size
+            enough = share & (selected.sum() >= min_episodes)
+            step = partial(self.step, learner, batch, Sample(batch.returns, rho, selected, order), log_prob, vjp)
+            learner, metrics = jax.lax.cond(enough, step, lambda: (learner, metrics))
+            return m + enough, enough, learner, metrics
 
-        m, _, learner = jax.lax.while_loop(go_on, once, (jnp.int32(0), jnp.bool(True), learner))
-        return learner, m
+        start = (jnp.int32(0), jnp.bool(True), learner, self._no_metrics())
+        m, _, learner, metrics = jax.lax.while_loop(cond, body, start)
+        return learner, {**metrics, **self._policy_metrics(learner, batch, old_log_prob), "updates": m}
 
     def select(self, batch: Batch, log_ratios: Array) -> tuple[Array, Array]:
         """The ratio of each trajectory, and which are in [1 - delta, 1 + delta]; 0 for the others."""
@@ -100,46 +108,57 @@ class VPG(PolicyGradient):
         selected = jnp.abs(rho - 1) <= self.settings.ratio_range
         return jnp.where(selected, rho, 0.0), selected  # An infinite ratio times a weight of 0 would be NaN.
 
-    def ascend(self, learner: Learner, batch: Batch, sample: Sample, pull: Pull) -> Learner:
-        """One update of policy and value function from the selected trajectories.
+    def step(
+        self, learner: Learner, batch: Batch, sample: Sample, log_prob: Array, vjp: VJP
+    ) -> tuple[Learner, Metrics]:
+        """One step of policy and value function from the selected trajectories.
 
-        Both mean_grad and gini_grad are sums over trajectories i and steps t of a weight times grad log pi(a_t|s_t):
-        (g_t - V(s_t)) rho_i / |D| in the one, lambda rho_i eta_i in the other, with the minus and the 1 / (|D| - 1)
-        in eta. The weights are added first, and their one sum is pulled through the policy once.
+        mean_grad and gini_grad are both sums of a weight times grad log pi(a_t|s_t): the weights are added, and their
+        sum takes one vector-Jacobian product.
         """
-        rho, selected = sample.ratios, sample.where
-        V, phi, phi_optimiser = self.sweep(learner, batch, selected)
-        per_reward = rho / selected.sum()
-        per_visit = -per_reward[:, None] * V
-        risk = learner.risk
-        if self.measure is not None:
-            eta, risk = self.measure.weights(sample, risk)
-            of_risk = (rho * eta)[:, None]
-            if self.measure.contains_mean:
-                per_reward, per_visit = jnp.zeros_like(per_reward), of_risk * jnp.ones_like(V)
-            else:
-                per_visit = per_visit + self.risk_aversion * of_risk
-        (gradient,) = pull(batch.weights(per_reward, per_visit))
-        theta, theta_optimiser = self.ascended(learner, gradient)
-        return learner._replace(
-            theta=theta, theta_optimiser=theta_optimiser, phi=phi, phi_optimiser=phi_optimiser, risk=risk
-        )
+        V, phi, phi_optimiser = self.fit_values(learner, batch, sample.where)
+        mean_grad = self.mean_weights(sample, V)
+        risk_grad, eta, risk = self.risk_weights(sample, learner.risk)
+        both = Weighting(mean_grad.per_reward, mean_grad.per_visit + risk_grad)
+        weights = batch.weights(both)
+        (ascent,) = vjp(weights)
+        learner = self.descend(learner, jax.tree.map(jnp.negative, ascent))
+        learner = learner._replace(phi=phi, phi_optimiser=phi_optimiser, risk=risk)
+        metrics = {"policy_loss": -(weights * log_prob).sum(), "gradient_norm": optax.tree.norm(ascent)}
+        return learner, {**metrics, **self._value_metrics(batch, sample, V), **self._risk_metrics(eta)}
 
-    def sweep(self, learner: Learner, batch: Batch, selected: Array) -> tuple[Array, Any, Any]:
-        """V [n, L] as each trajectory meets it, and the value function after one step per selected trajectory.
+    def mean_weights(self, sample: Sample, V: Array) -> Weighting:
+        """mean_grad: trajectory i and step t weigh (g_t - V(s_t)) rho_i / |D|."""
+        per_reward = sample.ratios / sample.where.sum()
+        return Weighting(per_reward, -per_reward[:, None] * V)
 
-        The steps go in the order of collection, not of the sorted returns: sorted, the baseline of a trajectory would
-        depend on its own rank and bias the mean part (deviation 5).
+    def risk_weights(self, sample: Sample, state: Any) -> tuple[Array, Array, Any]:
+        """-lambda gini_grad: each step of trajectory i weighs lambda rho_i eta_i, [n, 1]; also eta, and the new state.
+
+        The minus and the 1 / (|D| - 1) are part of eta.
+        """
+        if self.measure is None:
+            return jnp.zeros((1, 1)), jnp.zeros(1), state
+        eta, state = self.measure.weights(sample, state)
+        return self.risk_aversion * (sample.ratios * eta)[:, None], eta, state
+
+    def fit_values(self, learner: Learner, batch: Batch, selected: Array) -> tuple[Array, Any, Any]:
+        """The value function after one step for each selected trajectory, and V [n, L] as each trajectory finds it.
+
+        The steps are taken in the order of collection, not of the sorted returns: sorted, the baseline of a trajectory
+        would depend on its own rank and bias the mean part (deviation 5).
         """
 
-        def step(carry: tuple[Any, Any], trajectory: Any) -> tuple[tuple[Any, Any], Array]:
-            *met, chosen = trajectory
-            # Those that are not selected weigh nothing: their V is not asked for.
-            not_chosen = (carry, jnp.zeros_like(met[1]))
-            moved: tuple[tuple[Any, Any], Array] = jax.lax.cond(chosen, partial(learn, carry, *met), lambda: not_chosen)
-            return moved
+        def body(carry: tuple[Any, Any], item: Any) -> tuple[tuple[Any, Any], Array]:
+            *trajectory, chosen = item
+            # Those that are not selected weigh nothing: their V is not needed.
+            skipped = (carry, jnp.zeros_like(trajectory[1]))
+            step: tuple[tuple[Any, Any], Array] = jax.lax.cond(
+                chosen, partial(fit, carry, *trajectory), lambda: skipped
+            )
+            return step
 
-        def learn(carry: tuple[Any, Any], s: Any, visits: Array, g: Array, T: Array) -> tuple[tuple[Any, Any], Array]:
+        def fit(carry: tuple[Any, Any], s: Any, visits: Array, g: Array, T: Array) -> tuple[tuple[Any, Any], Array]:
             phi, optimiser = carry
 
             def loss(phi: Any) -> tuple[Array, Array]:
@@ -147,11 +166,40 @@ class VPG(PolicyGradient):
                 # The mean of (V - g)^2 over the steps, less the part that does not depend on phi.
                 return (visits * V**2 - 2 * g * V).sum() / T, V
 
-            slope, V = jax.grad(loss, has_aux=True)(phi)
-            steps, optimiser = self.value_optimiser.update(slope, optimiser, phi)
+            gradient, V = jax.grad(loss, has_aux=True)(phi)
+            steps, optimiser = self.value_optimiser.update(gradient, optimiser, phi)
             return (optax.apply_updates(phi, steps), optimiser), V
 
         start = (learner.phi, learner.phi_optimiser)
         each = (batch.observations, batch.state_visits, batch.state_rewards_to_go, batch.lengths, selected)
-        (phi, optimiser), V = jax.lax.scan(step, start, each)
+        (phi, optimiser), V = jax.lax.scan(body, start, each)
         return V, phi, optimiser
+
+    def _value_metrics(self, batch: Batch, sample: Sample, V: Array) -> Metrics:
+        """Mean squared error and explained variance over the steps of the selected trajectories, before the fit."""
+        chosen = sample.where.astype(V.dtype)
+        steps, g_squared = (chosen * batch.lengths).sum(), (chosen * batch.squared_rewards_to_go).sum()
+        g = chosen[:, None] * batch.state_rewards_to_go
+        error = (g_squared + (chosen[:, None] * batch.state_visits * V**2 - 2 * g * V).sum()) / steps
+        variance = g_squared / steps - (g.sum() / steps) ** 2
+        return {"value_loss": error, "explained_variance": explained_variance(error, variance)}
+
+    def _risk_metrics(self, eta: Array) -> Metrics:
+        return weight_metrics(eta) if self.measure is not None else {}
+
+    def _no_metrics(self) -> Metrics:
+        names = ("policy_loss", "gradient_norm", "value_loss", "explained_variance", *self._risk_metrics(jnp.zeros(1)))
+        return dict.fromkeys(names, jnp.float32(0))
+
+    def _policy_metrics(self, learner: Learner, batch: Batch, old_log_prob: Array) -> Metrics:
+        """Entropy after the last update, and how far the policy moved from the one that sampled the batch."""
+        log_prob, entropy = self.policy.log_prob_and_entropy(learner.theta, batch.observations, batch.actions)
+        table, steps = batch.observations is None, batch.lengths.sum()
+        of_steps = batch.state_visits.sum(axis=0) if table else batch.state_visits
+        of_pairs = batch.visits.sum(axis=0) if table else batch.visits
+        # An infinite ratio where nothing was visited, times a count of 0, would be NaN.
+        log_ratio = jnp.where(of_pairs > 0, log_prob - old_log_prob, 0.0)
+        return {
+            "entropy": (of_steps * entropy).sum() / steps,
+            "approx_kl": (of_pairs * (jnp.exp(log_ratio) - 1 - log_ratio)).sum() / steps,
+        }

@@ -1,4 +1,4 @@
-"""Environments of one's own by name: `module:factory`, a class or function in a module that makes one."""
+"""User environments by name: `module:factory`, where `factory` is a class or function that creates one."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from typing import Any
 
 import gymnasium as gym
 
-from steadyrl.naming import unknown
+from steadyrl.base.names import unknown
 
-_MADE_FROM = "_steadyrl_made_from"
+_ORIGIN = "_steadyrl_origin"
 
 
 def find_factory(name: str) -> Callable[..., Any] | None:
-    """What `module:factory` names; None for an id, be it plain or Gymnasium's own `module:Env-v0`.
+    """The factory that `module:factory` names; None for an id, including Gymnasium's form `module:Env-v0`.
 
-    The module of either is imported, so that it can register its ids.
+    The module is imported in both cases, so that it can register its ids.
     """
     if ":" not in name:
         return None
     module_name, _, path = name.partition(":")
     if not module_name or not path:
-        raise ValueError(f"environment {name!r}: name a module and, after the colon, what makes the environment in it.")
-    module = _imported(module_name, name)
+        raise ValueError(f"environment {name!r}: name a module and, after the colon, a class or function in it.")
+    module = _import_module(module_name, name)
     found: Any = module
     for part in path.split("."):
         found = getattr(found, part, None)
@@ -38,27 +38,27 @@ def find_factory(name: str) -> Callable[..., Any] | None:
     if found is not None:
         raise ValueError(
             f"environment {name}: {path} in {module_name} is a {type(found).__name__}. "
-            "Name a class or function that makes the environment."
+            "Name a class or function that creates the environment."
         )
     if path in gym.registry or re.search(r"-v\d+$|/", path):
         return None
-    makers = [key for key, value in vars(module).items() if _may_make(value, module_name)]
-    raise ValueError(f"environment {name}: {unknown(f'factory in {module_name}', path, makers)}")
+    factories = [key for key, value in vars(module).items() if _is_factory(value, module_name)]
+    raise ValueError(f"environment {name}: {unknown(f'factory in {module_name}', path, factories)}")
 
 
-def remember(env: gym.Env[Any, Any], name: str, options: dict[str, Any]) -> None:
-    """Note on an environment how it was made, for `made_from`."""
-    setattr(env, _MADE_FROM, {"id": name, "options": dict(options)})
+def set_origin(env: gym.Env[Any, Any], name: str, options: dict[str, Any]) -> None:
+    """Record how an environment was created, for `origin_of`."""
+    setattr(env, _ORIGIN, {"id": name, "options": dict(options)})
 
 
-def made_from(env: gym.Env[Any, Any]) -> dict[str, Any] | None:
-    """The `module:...` name and options an environment was made from; None if another way, or wrapped since."""
-    noted: dict[str, Any] | None = vars(env).get(_MADE_FROM)
-    return noted
+def origin_of(env: gym.Env[Any, Any]) -> dict[str, Any] | None:
+    """The `module:...` name and options an environment was created from; None if there are none, or it was wrapped."""
+    origin: dict[str, Any] | None = vars(env).get(_ORIGIN)
+    return origin
 
 
 def is_from_here(name: str) -> bool:
-    """Whether the module of `module:...` lies in the current directory, as one's own does."""
+    """Whether the module of `module:...` is in the current directory or below it."""
     top = name.partition(":")[0].partition(".")[0]
     try:
         spec = importlib.util.find_spec(top)
@@ -66,27 +66,27 @@ def is_from_here(name: str) -> bool:
         return False
     if spec is None:
         return False
-    places = [spec.origin] if spec.has_location else list(spec.submodule_search_locations or [])
+    locations = [spec.origin] if spec.has_location else list(spec.submodule_search_locations or [])
     here = Path.cwd().resolve()
-    return any(place is not None and Path(place).resolve().is_relative_to(here) for place in places)
+    return any(path is not None and Path(path).resolve().is_relative_to(here) for path in locations)
 
 
-def not_made(name: str, factory: Callable[..., Any] | None, options: dict[str, Any], error: Exception) -> str:
-    """One line on why a maker failed; for an option that it does not take, the nearest that it does."""
-    refused = re.search(r"(?:(\w+)\.)?\w+\(\) got an unexpected keyword argument '(\w+)'", str(error))
-    if isinstance(error, TypeError) and factory and refused and refused[2] in options:
-        return f"environment {name}: {unknown('option', refused[2], _options_of(factory, refused[1]))}"
+def creation_error(name: str, factory: Callable[..., Any] | None, options: dict[str, Any], error: Exception) -> str:
+    """A one-line message for a factory that failed; for an unknown option, with the nearest known one."""
+    rejected = re.search(r"(?:(\w+)\.)?\w+\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    if isinstance(error, TypeError) and factory and rejected and rejected[2] in options:
+        return f"environment {name}: {unknown('option', rejected[2], _options_of(factory, rejected[1]))}"
     if isinstance(error, ValueError) and options:
-        return str(error)  # The environment's own words on a value that it refuses.
-    made_with = " with " + ", ".join(f"{key}={value!r}" for key, value in options.items()) if options else ""
-    said = str(error).partition(" was raised from the environment creator")[0]
-    return f"environment {name} could not be made{made_with}: {type(error).__name__}: {said}"
+        return str(error)  # The environment explains which value it rejects.
+    with_options = " with " + ", ".join(f"{key}={value!r}" for key, value in options.items()) if options else ""
+    message = str(error).partition(" was raised from the environment creator")[0]
+    return f"environment {name} could not be created{with_options}: {type(error).__name__}: {message}"
 
 
-def _imported(module_name: str, name: str) -> ModuleType:
+def _import_module(module_name: str, name: str) -> ModuleType:
     if module_name.endswith(".py") or "/" in module_name:
-        right = module_name.removesuffix(".py").strip("./").replace("/", ".")
-        raise ValueError(f"environment {name}: name the module, not its file: {right}:{name.partition(':')[2]}")
+        module = module_name.removesuffix(".py").strip("./").replace("/", ".")
+        raise ValueError(f"environment {name}: name the module, not its file: {module}:{name.partition(':')[2]}")
     try:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
@@ -95,25 +95,25 @@ def _imported(module_name: str, name: str) -> ModuleType:
                 f"environment {name}: there is no module {error.name!r}. Run this where {error.name}.py is, "
                 "or install its package."
             ) from None
-        raise ModuleNotFoundError(f"environment {name}: {module_name} imports what is missing: {error}") from error
+        raise ModuleNotFoundError(f"environment {name}: {module_name} imports a missing module: {error}") from error
     except Exception as error:
         raise ValueError(
             f"environment {name}: importing {module_name} failed: {type(error).__name__}: {error}"
         ) from error
 
 
-def _may_make(value: Any, module_name: str) -> bool:
-    """Whether something in a module could be meant as a maker of environments."""
+def _is_factory(value: Any, module_name: str) -> bool:
+    """Whether something defined in a module could be a factory of environments."""
     own = getattr(value, "__module__", None) == module_name
     return own and (inspect.isfunction(value) or (inspect.isclass(value) and issubclass(value, gym.Env)))
 
 
-def _options_of(factory: Callable[..., Any], refuser: str | None) -> list[str]:
-    """The names that a maker takes, and those of the class that refused one, if the maker passes options on to it."""
-    makers = [factory]
-    passed_on = getattr(sys.modules.get(factory.__module__), refuser or "", None)
-    if inspect.isclass(passed_on) and passed_on is not factory:
-        makers.append(passed_on)
+def _options_of(factory: Callable[..., Any], class_name: str | None) -> list[str]:
+    """The options of a factory, and those of the class `class_name` if the factory passes its options to that."""
+    callables = [factory]
+    cls = getattr(sys.modules.get(factory.__module__), class_name or "", None)
+    if inspect.isclass(cls) and cls is not factory:
+        callables.append(cls)
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    parameters = [p for maker in makers for p in inspect.signature(maker).parameters.values()]
+    parameters = [p for one in callables for p in inspect.signature(one).parameters.values()]
     return sorted({p.name for p in parameters if p.kind in named})

@@ -9,17 +9,17 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import find_highest_version, get_env_id, load_env_creator, parse_env_id
 
-from steadyrl.envs.factory_path import find_factory, not_made, remember
-from steadyrl.naming import nearest, plain
+from steadyrl.base.names import nearest, plain
+from steadyrl.envs.factory_path import creation_error, find_factory, set_origin
 
 EnvLike = str | gym.Env[Any, Any] | Callable[[], gym.Env[Any, Any]]
 
 
 def resolve(env: EnvLike, **options: Any) -> gym.Env[Any, Any]:
-    """The environment that `env` names, is, or makes.
+    """The environment that `env` names, is, or creates.
 
-    A name is a Gymnasium id, or `module:factory`: a class or function that makes the environment. `options` go to
-    the maker, and need a name.
+    A name is a Gymnasium id, or `module:factory` with a class or function that creates the environment. `options` are
+    passed to the factory, and are only accepted with a name.
     """
     if isinstance(env, str):
         return _make(env, options)
@@ -32,12 +32,10 @@ def resolve(env: EnvLike, **options: Any) -> gym.Env[Any, Any]:
         if isinstance(made, gym.Env):
             return made
         raise TypeError(f"the environment factory returned {type(made).__name__}, not a gymnasium.Env.")
-    raise TypeError(f"env is a {type(env).__name__}: pass a Gymnasium id, an Env, or a function that makes one.")
+    raise TypeError(f"env is a {type(env).__name__}: pass a Gymnasium id, an Env, or a function that creates one.")
 
 
 def _make(name: str, options: dict[str, Any]) -> gym.Env[Any, Any]:
-    import steadyrl.envs  # noqa: F401  (registers steadyrl/...)
-
     factory = find_factory(name)
     if factory is None:
         env = _make_registered(name.rsplit(":", 1)[-1], options)
@@ -45,12 +43,14 @@ def _make(name: str, options: dict[str, Any]) -> gym.Env[Any, Any]:
         try:
             env = factory(**options)
         except Exception as error:
-            raise ValueError(not_made(name, factory, options, error)) from error
+            raise ValueError(creation_error(name, factory, options, error)) from error
         if not isinstance(env, gym.Env):
-            raise ValueError(f"environment {name}: it returned {_a(env)}, not a gymnasium.Env. Return the environment.")
+            raise ValueError(
+                f"environment {name}: it returned {_describe(env)}, not a gymnasium.Env. Return the environment."
+            )
     if ":" in name:
-        # Not in `env.spec`: an id there does not say from which module it came.
-        remember(env, name, options)
+        # Not in `env.spec`, whose id does not contain the module.
+        set_origin(env, name, options)
     return env
 
 
@@ -59,7 +59,7 @@ def _make_registered(name: str, options: dict[str, Any]) -> gym.Env[Any, Any]:
     try:
         return gym.make(versioned, **options)
     except (gym.error.NameNotFound, gym.error.NamespaceNotFound, gym.error.VersionNotFound):
-        raise ValueError(_unknown(name)) from None
+        raise ValueError(_unknown_id(name)) from None
     except gym.error.DependencyNotInstalled as error:
         extra = _extra_of(versioned)
         remedy = f"{name} needs {extra}, which is not installed: pip install 'steadyrl[{extra}]'"
@@ -68,7 +68,7 @@ def _make_registered(name: str, options: dict[str, Any]) -> gym.Env[Any, Any]:
         raise ValueError(f"environment {name}: {error}") from error
     except Exception as error:
         creator = _creator(versioned) if isinstance(error, TypeError) else None
-        raise ValueError(not_made(name, creator, options, error)) from error
+        raise ValueError(creation_error(name, creator, options, error)) from error
 
 
 def _versioned(name: str) -> str:
@@ -77,19 +77,19 @@ def _versioned(name: str) -> str:
         namespace, bare, version = parse_env_id(name)
     except gym.error.Error:
         raise ValueError(
-            f"environment {name!r} is no id: ids are like CartPole-v1 and steadyrl/GuardedMaze-v0, "
+            f"environment {name!r} is not an id: ids look like CartPole-v1 and steadyrl/GuardedMaze-v0, "
             "and your own environment is module:factory."
         ) from None
     latest = find_highest_version(namespace, bare) if version is None else None
     return name if latest is None else get_env_id(namespace, bare, latest)
 
 
-def _unknown(name: str) -> str:
-    """One line on an id that nobody registered, with what was probably meant."""
+def _unknown_id(name: str) -> str:
+    """A one-line message for an id that is not registered, with the id that was probably meant."""
     namespace, bare, _ = parse_env_id(name)
     latest = {get_env_id(ns, n, find_highest_version(ns, n)) for ns, n, _ in map(parse_env_id, gym.registry)}
     containing = [known for known in latest if plain(bare) in plain(known)]
-    # Ours first, then those that add least to the name.
+    # Ours first, then the shortest.
     containing.sort(key=lambda known: (not known.startswith("steadyrl/"), len(known), known))
     same = [known for known in containing if plain(parse_env_id(known)[1]) == plain(bare)]
     spaces = {parse_env_id(known)[0] for known in gym.registry}
@@ -99,9 +99,9 @@ def _unknown(name: str) -> str:
         return f"unknown environment {name!r}. Did you mean {near!r}?"
     if foreign:
         module = {"ALE": "ale_py", "ale": "ale_py"}.get(str(namespace), "MODULE")
-        package = "ale-py" if module == "ale_py" else "the package that has it"
+        package = "ale-py" if module == "ale_py" else "the package that provides it"
         return (
-            f"unknown environment {name!r}: nothing installed here registers {namespace}/. "
+            f"unknown environment {name!r}: no installed package registers {namespace}/. "
             f"Install {package}, and name its module too: {module}:{name}"
         )
     ours = ", ".join(sorted(known for known in latest if known.startswith("steadyrl/")))
@@ -118,10 +118,10 @@ def _creator(name: str) -> Callable[..., Any]:
 
 
 def _extra_of(name: str) -> str | None:
-    """Our extra that brings what one of Gymnasium's environments needs; ours say it themselves."""
+    """The extra of steadyrl that installs the dependencies of one of Gymnasium's environments; None for others."""
     found = re.search(r"gymnasium\.envs\.(box2d|mujoco)", str(gym.spec(name).entry_point))
     return found[1] if found else None
 
 
-def _a(thing: Any) -> str:
-    return "None" if thing is None else f"a {type(thing).__name__}"
+def _describe(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"

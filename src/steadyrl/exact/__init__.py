@@ -1,13 +1,13 @@
-"""The exact distribution of the return of a tabular policy, and exact gradients: the ground truth of the tests.
+"""Exact return distributions of tabular policies and exact gradients; the tests use them as ground truth.
 
     distribution = exact.return_distribution(mdp, policy, gamma)
     distribution.gini_deviation, distribution.cvar(0.1), distribution.error
     exact.gradient("gini_deviation", mdp, logits, gamma)
     exact.gradient(exact.cvar(0.1), mdp, logits, gamma)
 
-`measures` holds the functions of a distribution, `recursion` the dynamic programme over (state, accumulated
-reward), `support` the values that the accumulated reward may take. 64-bit numbers are used inside and
-stay inside.
+`measures` holds the functions of a distribution, `recursion` the dynamic program over (state, accumulated reward)
+and `support` the values that the accumulated reward can take. Everything is computed in float64, without changing
+JAX's global precision setting.
 """
 
 from steadyrl.exact.distribution import ReturnDistribution, gradient, return_distribution

@@ -13,55 +13,55 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from steadyrl.exact import measures, recursion
-from steadyrl.mdp import FiniteMDP
+from steadyrl.exact.mdp import FiniteMDP
 
 GRID = 4001
-"""The number of grid points if none is given."""
+"""Default number of grid points."""
 OBJECTIVES: dict[str, measures.Measure] = {
     "mean": measures.mean,
     "variance": measures.variance,
     "gini_deviation": measures.gini_deviation,
 }
-"""The measures that `gradient` knows by name."""
+"""The measures that `gradient` accepts by name."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReturnDistribution:
     """The distribution of G0 = sum_t gamma^t r_t under one policy, or under each of a batch of policies.
 
-    Where the process has too many possible returns, the accumulated reward was rounded to a grid. Each
-    rounding moves it up or down with mean zero, whatever happened before and whatever comes: given the
-    path of states and actions, the return on the grid is the true one plus the sum of those moves, a
-    martingale. From this follows
+    If the MDP has too many possible returns, the accumulated reward is rounded to a grid. Each rounding adds noise
+    whose mean is zero given the whole trajectory and all earlier roundings, so the return on the grid is the true
+    return plus a martingale. Therefore
 
     - `mean` is exact;
-    - `variance` is exact: rounding added `rounding_variance` to that of the atoms, and it is subtracted;
-    - `error` = min(E sum |move|, sqrt(E sum move^2)) bounds the Wasserstein-1 distance to the truth;
-    - `gini_deviation` is too large by 0 to `error`, for it can only grow by noise of mean zero;
-    - `cvar(alpha)` is too small by 0 to `error` / (2 alpha), for the same reason, and because the means agree.
+    - `variance` is exact: rounding adds `rounding_variance` to the variance of the atoms, and it is subtracted again;
+    - `error` = min(E sum |noise|, sqrt(E sum noise^2)) bounds the Wasserstein-1 distance to the true distribution;
+    - `gini_deviation` is too large by at most `error`, and never too small: zero-mean noise cannot reduce it;
+    - `cvar(alpha)` is too small by at most `error` / (2 alpha), and never too large, for the same reason, and with
+      a factor of 1/2 because the means agree.
 
     Measures are floats, or arrays with the leading axes of the policy.
     """
 
     values: NDArray[np.float64]
-    """[m]: the returns that some policy can obtain, ascending."""
+    """[m]: the returns that some policy can obtain, in ascending order."""
     probabilities: NDArray[np.float64]
     """[..., m]: their probabilities under the policy."""
     error: Any
     """A bound on the Wasserstein-1 distance to the true distribution; 0.0 if nothing was rounded."""
     rounding_variance: Any
-    """What rounding added to the variance of the atoms."""
+    """The variance that rounding added to the atoms."""
 
     @property
     def mean(self) -> Any:
         """E[G0]."""
-        return self._measured(measures.mean)
+        return self._measure(measures.mean)
 
     @property
     def variance(self) -> Any:
         """V[G0]."""
-        # Not below 0: the difference of two equal numbers may be off by a last digit.
-        return np.maximum(self._measured(measures.variance) - self.rounding_variance, 0.0)
+        # Clipped at 0: the difference of two equal numbers may be a rounding error below it.
+        return np.maximum(self._measure(measures.variance) - self.rounding_variance, 0.0)
 
     @property
     def standard_deviation(self) -> Any:
@@ -71,44 +71,46 @@ class ReturnDistribution:
     @property
     def gini_deviation(self) -> Any:
         """D[G0] = 1/2 E|X1 - X2|."""
-        return self._measured(measures.gini_deviation)
+        return self._measure(measures.gini_deviation)
 
     def cvar(self, alpha: float) -> Any:
         """The mean of the lower `alpha` tail of G0."""
-        return self._measured(measures.cvar(alpha))
+        return self._measure(measures.cvar(alpha))
 
-    def _measured(self, measure: measures.Measure) -> Any:
+    def _measure(self, measure: measures.Measure) -> Any:
         return np.asarray(measure(self.values, self.probabilities))[()]
 
 
 def return_distribution(mdp: FiniteMDP, policy: Any, gamma: float, grid: int | None = None) -> ReturnDistribution:
     """The distribution of G0 = sum_t gamma^t r_t of a stationary policy.
 
-    It is exact if the accumulated rewards, less the most common one, take at most `grid` values: when gamma
-    is 1 and the rewards have a common unit, when only one reward is paid before the end, or when episodes
-    are short. Otherwise they are rounded to a grid; see `ReturnDistribution` for what that costs.
+    It is exact if the accumulated reward, measured relative to the most common reward, takes at most `grid` values.
+    That holds if gamma is 1 and the rewards are multiples of a common unit, if all rewards before the last step are
+    equal, or if episodes are short. Otherwise the accumulated reward is rounded to a grid; `ReturnDistribution` lists
+    the error bounds.
 
     Args:
-        mdp: The process.
+        mdp: The finite MDP.
         policy: [..., S, A], the probability of each action in each state; one policy, or any batch of them.
         gamma: The discount factor, in (0, 1].
-        grid: The number of accumulated rewards above which a grid of about that many is used; 4001 if None.
-            Memory is about S * grid numbers, and horizon * grid for each different reward that ends an episode.
+        grid: Maximum number of values of the accumulated reward; if there are more, a grid of about this size
+            replaces them. 4001 if None. Memory is about S * grid numbers, plus horizon * grid for each distinct
+            reward that ends an episode.
 
     Returns:
         The distribution, with the leading axes of `policy`.
     """
-    policy = _checked_policy(mdp, policy)
+    policy = _validate_policy(mdp, policy)
     *batch, S, A = policy.shape
     with jax.enable_x64(True):
-        p, atoms = _prepared(mdp, gamma, grid)
-        # One policy after another: on a CPU that is as fast as a compiled batch, and compiles only once.
-        runs = [_run(p, atoms, one) for one in policy.reshape(-1, S, A)]
-    absolute = np.array([rounding.absolute for _, rounding in runs]).reshape(batch)[()]
-    squared = np.array([rounding.squared for _, rounding in runs]).reshape(batch)[()]
+        p, atoms = _prepare(mdp, gamma, grid)
+        # A Python loop: on a CPU it is as fast as a vmap, and one compiled program serves every batch size.
+        results = [_evaluate(p, atoms, one) for one in policy.reshape(-1, S, A)]
+    absolute = np.array([rounding.absolute for _, rounding in results]).reshape(batch)[()]
+    squared = np.array([rounding.squared for _, rounding in results]).reshape(batch)[()]
     return ReturnDistribution(
         values=atoms.values,
-        probabilities=np.array([p for p, _ in runs]).reshape(*batch, len(atoms.values)),
+        probabilities=np.array([p for p, _ in results]).reshape(*batch, len(atoms.values)),
         error=np.minimum(absolute, np.sqrt(squared)),
         rounding_variance=squared,
     )
@@ -119,16 +121,16 @@ def gradient(
 ) -> NDArray[np.float64]:
     """The gradient of a measure of G0 with respect to the logits of a softmax policy.
 
-    dM/dlogits = sum_x dM/dp(x) dp(x)/dlogits, where x runs over the possible returns and p is their
-    distribution. It is exact where `return_distribution` is. On a grid it is exact for "mean" and "variance";
-    a function sees the distribution on the grid, so its gradient is approached as `grid` grows (in the maze,
-    gamma = 0.999: that of the Gini deviation to four digits by default).
+    dM/dlogits = sum_x dM/dp(x) dp(x)/dlogits, where x runs over the possible returns and p is their distribution.
+    It is exact wherever `return_distribution` is. On a grid, "mean" and "variance" remain exact; any other measure is
+    differentiated on the grid, and its gradient converges as `grid` grows (for the Gini deviation in the maze with
+    gamma = 0.999, the default grid gives four correct digits).
 
     Args:
         objective: "mean", "variance", "gini_deviation", or a function (values [m], probabilities [m]) ->
             scalar, written in jax.numpy, such as `cvar(0.1)`.
-        mdp: The process.
-        logits: [S, A], the parameters; the policy is softmax(logits) over the actions.
+        mdp: The finite MDP.
+        logits: [S, A], the policy parameters; the policy is softmax(logits) over the actions.
         gamma: The discount factor, in (0, 1].
         grid: As in `return_distribution`.
 
@@ -138,100 +140,99 @@ def gradient(
     measure = OBJECTIVES.get(objective) if isinstance(objective, str) else objective
     if not callable(measure):
         raise ValueError(
-            f"objective={objective!r} is no measure known by name. Choose one of {', '.join(OBJECTIVES)}, "
+            f"objective={objective!r} is not a known measure. Choose one of {', '.join(OBJECTIVES)}, "
             "or pass a function of (values, probabilities)."
         )
     logits = np.asarray(logits, dtype=np.float64)
     if logits.shape != (mdp.n_states, mdp.n_actions):
         raise ValueError(
-            f"logits has shape {logits.shape}: a softmax policy has a number for each state and action. "
+            f"logits has shape {logits.shape}: a softmax policy has one logit per state and action. "
             f"Pass [{mdp.n_states}, {mdp.n_actions}]."
         )
     if not np.all(np.isfinite(logits)):
         raise ValueError(
-            "logits holds NaN or infinity, where the softmax has no derivative. For an action that is all but "
-            "never taken, use a large negative number such as -50."
+            "logits holds NaN or infinity, where the softmax has no derivative. For an action with almost zero "
+            "probability, use a large negative number such as -50."
         )
     with jax.enable_x64(True):
-        p, atoms = _prepared(mdp, gamma, grid)
-        probabilities, _ = _run(p, atoms, softmax(logits, axis=-1))
+        p, atoms = _prepare(mdp, gamma, grid)
+        probabilities, _ = _evaluate(p, atoms, softmax(logits, axis=-1))
         per_atom = jax.grad(measure, argnums=1)(jnp.asarray(atoms.values), jnp.asarray(probabilities))
-        # The variance that rounding added is a known function of the policy, and no part of the truth.
+        # Rounding added `Rounding.squared` to the variance: subtract its gradient.
         per_rounding = -1.0 if measure is measures.variance else 0.0
-        return np.asarray(recursion.pulled_back(p, logits, atoms.unmerge(per_atom), per_rounding))
+        return np.asarray(recursion.weighted_gradient(p, logits, atoms.unmerge(per_atom), per_rounding))
 
 
 class _Atoms(NamedTuple):
-    """The m different values among the M of `recursion.values`, without those that no policy can obtain."""
+    """The m distinct values among the M of `recursion.values`, without those that no policy can obtain."""
 
     values: NDArray[np.float64]
-    """[m]: ascending."""
+    """[m]: in ascending order."""
     possible: NDArray[np.int64]
-    """[k]: the positions among the M of the possible ones."""
+    """[k]: the indices, among the M values, of those that some policy can obtain."""
     atom: NDArray[np.int64]
-    """[k]: the position of each of them among the m."""
+    """[k]: the index of each of these among the m distinct values."""
     M: int
-    """The number of all."""
 
-    def merge(self, every: Any) -> NDArray[np.float64]:
-        """[m]: the probabilities of the different values, from those of all M."""
-        probabilities = np.asarray(every, dtype=np.float64)[self.possible]
+    def merge(self, all_probabilities: Any) -> NDArray[np.float64]:
+        """[m]: the probabilities of the distinct values, from those of all M."""
+        probabilities = np.asarray(all_probabilities, dtype=np.float64)[self.possible]
         return np.bincount(self.atom, probabilities, minlength=len(self.values)).astype(np.float64)
 
     def unmerge(self, derivatives: Any) -> NDArray[np.float64]:
-        """[M]: derivatives with respect to the probabilities of all, from those of the different values."""
-        every = np.zeros(self.M)
-        every[self.possible] = np.asarray(derivatives)[self.atom]
-        return every
+        """[M]: derivatives with respect to all M probabilities, from those for the m distinct values."""
+        unmerged = np.zeros(self.M)
+        unmerged[self.possible] = np.asarray(derivatives)[self.atom]
+        return unmerged
 
 
-def _run(
+def _evaluate(
     p: recursion.Process, atoms: _Atoms, policy: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], recursion.Rounding]:
-    """[m]: the probabilities of the different values under `policy` [S, A]; and the rounding."""
-    every, rounding = recursion.probabilities(p, policy, False)
-    return atoms.merge(every), rounding
+    """The probabilities [m] of the distinct values under `policy` [S, A], and the rounding noise."""
+    all_probabilities, rounding = recursion.probabilities(p, policy, False)
+    return atoms.merge(all_probabilities), rounding
 
 
 @dataclass(frozen=True)
 class _Key:
-    """A process by its content: equal processes share their preparation, a changed one gets its own."""
+    """Cache key that compares an MDP by its content, so that one whose arrays were changed in place is recomputed."""
 
     content: tuple[Any, ...]
     mdp: FiniteMDP = field(compare=False)
 
 
-def _prepared(mdp: FiniteMDP, gamma: float, grid: int | None) -> tuple[recursion.Process, _Atoms]:
-    """All that does not depend on the policy."""
+def _prepare(mdp: FiniteMDP, gamma: float, grid: int | None) -> tuple[recursion.Process, _Atoms]:
+    """Validate the arguments and return everything that does not depend on the policy, cached."""
     if not 0 < gamma <= 1:
-        raise ValueError(f"gamma={gamma}: a discount factor lies in (0, 1]. Choose 1 for undiscounted returns.")
+        raise ValueError(f"gamma={gamma}: a discount factor lies in (0, 1]. Use 1 for undiscounted returns.")
     grid = GRID if grid is None else grid
     if grid < 2:
-        raise ValueError(f"grid={grid}: values are rounded to two neighbours. Choose at least 2 points.")
+        raise ValueError(f"grid={grid}: values are rounded to their two neighbours. Use at least 2 points.")
     arrays = (mdp.next_state, mdp.reward, mdp.ends, mdp.probability, mdp.initial)
     content = (mdp.next_state.shape, mdp.horizon, *(array.tobytes() for array in arrays))
-    return _prepare(_Key(content, mdp), float(gamma), int(grid))
+    return _prepare_cached(_Key(content, mdp), float(gamma), int(grid))
 
 
 @lru_cache(maxsize=16)
-def _prepare(key: _Key, gamma: float, grid: int) -> tuple[recursion.Process, _Atoms]:
+def _prepare_cached(key: _Key, gamma: float, grid: int) -> tuple[recursion.Process, _Atoms]:
     p = recursion.process(key.mdp, gamma, grid)
     S, A = key.mdp.n_states, key.mdp.n_actions
-    every, _ = recursion.probabilities(p, np.full((S, A), 1 / A), True)
-    possible = np.flatnonzero(every)
+    indicator, _ = recursion.probabilities(p, np.full((S, A), 1 / A), True)
+    possible = np.flatnonzero(indicator)
     values = recursion.values(p)[possible]
     order = np.argsort(values)
     values = values[order]
-    # Equal returns reached in different ways differ by the rounding of floating-point numbers.
+    # The same return, summed in different orders, differs by floating-point error.
     tolerance = 4 * key.mdp.horizon * np.finfo(np.float64).eps * np.max(np.abs(values))
-    different = np.diff(values, prepend=-np.inf) > tolerance
-    values = values[different]
-    values.flags.writeable = False  # Shared by all distributions of this process.
-    return p, _Atoms(values, possible[order], np.cumsum(different) - 1, len(every))
+    distinct = np.diff(values, prepend=-np.inf) > tolerance
+    values = values[distinct]
+    values.flags.writeable = False  # Shared by all distributions of this MDP.
+    return p, _Atoms(values, possible[order], np.cumsum(distinct) - 1, len(indicator))
 
 
-def _checked_policy(mdp: FiniteMDP, policy: Any) -> NDArray[np.float64]:
-    """`policy` [..., S, A] in 64 bits, its rows summing to 1 exactly."""
+def _validate_policy(mdp: FiniteMDP, policy: Any) -> NDArray[np.float64]:
+    """`policy` [..., S, A] in float64, with rows normalized to sum to exactly 1."""
     policy = np.asarray(policy, dtype=np.float64)
     if policy.shape[-2:] != (mdp.n_states, mdp.n_actions):
         raise ValueError(
@@ -239,12 +240,12 @@ def _checked_policy(mdp: FiniteMDP, policy: Any) -> NDArray[np.float64]:
             f"actions. Pass [..., {mdp.n_states}, {mdp.n_actions}]."
         )
     sums = policy.sum(axis=-1)
-    # 1e-5: rows computed in 32 bits are welcome, and made exact here.
+    # 1e-5 accepts rows computed in float32.
     valid = np.all(policy >= 0, axis=-1) & (np.abs(sums - 1) <= 1e-5)
     if not np.all(valid):
         wrong = np.argwhere(~valid)[0]
         raise ValueError(
             f"policy{wrong.tolist()} is {policy[tuple(wrong)].tolist()}: probabilities are at least 0 and sum to 1 "
-            "over the actions. Normalise each row, for instance by a softmax of its logits."
+            "over the actions. Normalize each row, for example with a softmax of its logits."
         )
     return np.asarray(policy / sums[..., None])

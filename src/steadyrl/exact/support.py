@@ -1,4 +1,4 @@
-"""The values that an accumulated reward may take: all of them if they are few, else a grid."""
+"""The values that an accumulated reward can take: all of them if there are few enough, otherwise a grid."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-FEW = 6
+MAX_DENSE_SHIFTS = 6
 """The grid is dense around sums of up to this many shifts, because most episodes have few."""
-SHARE = 0.1
-"""The share of the grid's points that each number of shifts gets; a uniform net gets the rest."""
+DENSE_FRACTION = 0.1
+"""The fraction of the grid points spent on each number of shifts; the rest are spaced uniformly."""
 
 
-def merged(values: Floats, tolerance: float) -> Floats:
-    """`values` in ascending order, without those that are closer than `tolerance` to the one before."""
+def merge_close(values: Floats, tolerance: float) -> Floats:
+    """`values` in ascending order, without those within `tolerance` of the previous one."""
     values = np.sort(values)
     return values[np.diff(values, prepend=-np.inf) > tolerance]
 
 
-def accumulated(shifts: Sequence[Floats], points: int, tolerance: float) -> Floats:
-    """Ascending values for Y = sum_t d_t, where d_t is 0 or one of `shifts[t]`.
+def reward_support(shifts: Sequence[Floats], points: int, tolerance: float) -> Floats:
+    """The support of Y = sum_t d_t in ascending order, where d_t is 0 or one of `shifts[t]`.
 
-    If the sums are at most `points` many, they are returned: a lattice when gamma = 1 and the rewards have a
-    common unit, or any process that is short. If not, about `points` of them and of values between them. The
-    least and the largest sum after each step are always there, so that Y, rounded to its neighbours after
-    each step, never leaves the support.
+    If there are at most `points` distinct sums, the support is exactly these; this is the case if gamma = 1 and the
+    rewards are multiples of a common unit, or if the horizon is short. Otherwise it is a grid of about `points` values.
+    The grid always contains the smallest and the largest sum after each step, so that Y, rounded to a neighbour after
+    each step, never leaves it.
     """
     sums = np.zeros(1)
     for shift in shifts:
-        sums = merged(np.append(sums, np.add.outer(sums, shift)), tolerance)
+        sums = merge_close(np.append(sums, np.add.outer(sums, shift)), tolerance)
         if len(sums) > points:
             return _grid(shifts, points, tolerance)
     return sums
 
 
 def _grid(shifts: Sequence[Floats], points: int, tolerance: float) -> Floats:
-    """Where Y is likely to be, about `points` values: dense around sums of few shifts, uniform elsewhere."""
+    """About `points` values: dense around sums of few shifts, where Y is likely to be, and uniform elsewhere."""
     lowest = np.cumsum([np.min(shift, initial=0) for shift in shifts])
     highest = np.cumsum([np.max(shift, initial=0) for shift in shifts])
-    share = int(SHARE * points)
-    single = _thinned(np.concatenate(shifts), share, tolerance)
-    few = np.zeros(1)
-    chosen = [few, lowest, highest]
-    for _ in range(FEW):
-        few = _thinned(np.add.outer(few, single), share, tolerance)
-        chosen.append(few)
-    left = points - len(merged(np.concatenate(chosen), tolerance))
-    net = np.linspace(lowest[-1], highest[-1], max(left, 2))
-    return merged(np.concatenate([*chosen, net]), tolerance)
+    count = int(DENSE_FRACTION * points)
+    single = _thin(np.concatenate(shifts), count, tolerance)
+    sums = np.zeros(1)
+    parts = [sums, lowest, highest]
+    for _ in range(MAX_DENSE_SHIFTS):
+        sums = _thin(np.add.outer(sums, single), count, tolerance)
+        parts.append(sums)
+    remaining = points - len(merge_close(np.concatenate(parts), tolerance))
+    uniform = np.linspace(lowest[-1], highest[-1], max(remaining, 2))
+    return merge_close(np.concatenate([*parts, uniform]), tolerance)
 
 
-def _thinned(values: Floats, count: int, tolerance: float) -> Floats:
-    """At most `count` of `values`, one in each of equal bins, as narrow as that allows."""
-    values = merged(values.ravel(), tolerance)
+def _thin(values: Floats, count: int, tolerance: float) -> Floats:
+    """At most `count` of `values`: the first in each of equal bins, which are as narrow as `count` allows."""
+    values = merge_close(values.ravel(), tolerance)
     if len(values) <= count:
         return values
     if count < 2:

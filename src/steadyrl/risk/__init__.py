@@ -1,4 +1,4 @@
-"""What is penalised: values of samples of returns, and the weights of their policy gradients.
+"""What is penalized: values of samples of returns, and the weights of their policy gradients.
 
 To add a measure, write one file beside `gini.py` and add one line to `MEASURES`: its weights are then checked
 against the exact gradient by the tests, and `steadyrl.MeanRisk(env, measure="...")` trains with it.
@@ -6,7 +6,7 @@ against the exact gradient by the tests, and `steadyrl.MeanRisk(env, measure="..
 
 from steadyrl.risk.cvar import cvar
 from steadyrl.risk.gini import GINI, GINI_PAPER, gini_deviation, gini_weights, gini_weights_unbiased
-from steadyrl.risk.measure import Order, RiskMeasure, Sample
+from steadyrl.risk.measure import Measure, Order, RiskMeasure, Sample
 from steadyrl.risk.mvp import mvp
 from steadyrl.risk.tamar import tamar
 from steadyrl.risk.variance import (
@@ -26,6 +26,7 @@ MEASURES: dict[str, RiskMeasure] = {
 
 __all__ = [
     "MEASURES",
+    "Measure",
     "Order",
     "RiskMeasure",
     "Sample",

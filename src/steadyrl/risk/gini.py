@@ -1,7 +1,7 @@
-"""Gini deviation: D[X] = E|X1 - X2| / 2, half the expected distance of two independent returns (Eq. 6).
+"""Gini deviation: D[X] = E|X1 - X2| / 2, half the expected distance between two independent returns (Eq. 6).
 
-All sums run over the gaps between neighbouring sorted returns. A gap is exact where the returns are close, so what is
-summed is of the size of the deviations and not of the returns, even for returns around 1e9.
+All sums run over the gaps between adjacent sorted returns. These have the size of the deviations, not of the returns,
+so the result is accurate even for returns around 1e9.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from steadyrl.risk.sample import as_mass, as_returns
 def gini_deviation(returns: Any, unbiased: bool = True) -> Any:
     """D of a sample, over the last axis: sum_{i<j} |R_i - R_j| / (n (n - 1)), or / n^2 if not `unbiased`.
 
-    The first is unbiased for the D that the sample was drawn from (it equals `scipy.stats.lmoment(R, order=2)`);
-    the second is D of the sample itself, taken as a distribution.
+    The first is an unbiased estimate of D of the underlying distribution and equals `scipy.stats.lmoment(R, order=2)`;
+    the second is D of the empirical distribution.
 
     Example: `gini_deviation([0, 1])` is 0.5, and 0.25 with `unbiased=False`.
     """
     xp, R = as_returns(returns)
     n = R.shape[-1]
     k = xp.arange(1, n, dtype=R.dtype)
-    # k returns lie below gap k and n - k above, so k (n - k) pairs straddle it.
+    # k returns lie below gap k and n - k above it, so k (n - k) pairs span it.
     pairs = (k * (n - k) * xp.diff(xp.sort(R, axis=-1), axis=-1)).sum(axis=-1)
-    # As a float: JAX takes no whole number above 2^31, and 46,342 returns have that many pairs.
+    # float: JAX overflows on Python ints above 2^31, which n (n - 1) exceeds from 46,342 returns on.
     return pairs / float(n * (n - 1) if unbiased else n * n)
 
 
 def gini_weights(returns: Any, where: Any = None, order: Order | None = None) -> Any:
     """Eta of Eq. 16, in the order of `returns`: -grad D is about sum_i rho_i eta_i score_i / (n - 1).
 
-    For ascending returns eta_i = sum_{j>=i} (2j/n - 1)(R_{j+1} - R_j), which is
-    (max R - mean R) - (1/n) sum_j |R_i - R_j|. Unselected returns (`where` false) count for nothing and weigh 0;
-    n is the number selected. The largest return weighs 0: no gap lies above it. `order` saves the sorting.
+    For ascending returns eta_i = sum_{j>=i} (2j/n - 1)(R_{j+1} - R_j), which equals
+    (max R - mean R) - (1/n) sum_j |R_i - R_j|. The largest return has weight 0, because no gap lies above it. Returns
+    with `where` false are ignored and have weight 0; n counts the others. Pass a precomputed `order` to skip sorting.
     """
     xp, R = as_returns(returns)
     mass = as_mass(xp, R, where)
@@ -50,10 +50,11 @@ def gini_weights_unbiased(returns: Any, where: Any = None, ratios: Any = None, o
     """Leave-one-out weights: -grad D = E[sum_i rho_i weight_i score_i] / (n - 2), exactly, for n >= 3.
 
     With w_i = sum_j rho_j |R_i - R_j| / (n - 1) and g = mean of rho_i w_i,
-    weight_i = -[(n - 2) w_i - (n g - 2 rho_i w_i)] / n, which is mean(w) - w_i when all rho are 1. The bracket's
-    second part is the estimate of 2D from all trajectories but i: a baseline that does not know trajectory i.
-    `ratios` (rho) corrects both members of each pair when the sample comes from an older policy; it is unbiased
-    as long as no ratio is clipped or deselected. With n = 2 the weights are 0: two returns leave no baseline.
+    weight_i = -[(n - 2) w_i - (n g - 2 rho_i w_i)] / n, which is mean(w) - w_i if all rho are 1. The second term in
+    the bracket is the estimate of 2D from all trajectories but i, that is, a baseline independent of trajectory i.
+    `ratios` (rho) are importance ratios for samples from an older policy; they apply to both members of each pair. The
+    estimate is unbiased as long as no ratio is clipped or masked out. For n = 2 the weights are 0, because no
+    trajectories remain for a baseline.
     """
     xp, R = as_returns(returns)
     selected = as_mass(xp, R, where)
@@ -68,9 +69,9 @@ def gini_weights_unbiased(returns: Any, where: Any = None, ratios: Any = None, o
 
 
 def _sorted_gaps(xp: ModuleType, R: Any, mass: Any, order: Order | None) -> tuple[Any, Any, Any]:
-    """The gaps between sorted returns, the mass below each gap, and the way back to the input's order.
+    """The gaps between sorted returns, the mass below each gap, and the rank of each return in input order.
 
-    A return of mass 0 merely splits a gap in two, so the order depends on the returns alone, not on who is selected.
+    A return with mass 0 only splits a gap in two, so the sort order does not depend on which returns are selected.
     """
     ascending, rank = order or Order.of(R)
     gaps = xp.diff(xp.take_along_axis(R, ascending, axis=-1), axis=-1)
@@ -79,13 +80,13 @@ def _sorted_gaps(xp: ModuleType, R: Any, mass: Any, order: Order | None) -> tupl
 
 
 def _tail_sums(xp: ModuleType, terms: Any) -> Any:
-    """For n - 1 gaps, n sums: what lies above each return."""
+    """From n - 1 terms, one per gap, the n sums over the gaps above each return."""
     tails = xp.cumsum(terms[..., ::-1], axis=-1)[..., ::-1]
     return xp.concatenate([tails, xp.zeros_like(terms[..., :1])], axis=-1)
 
 
 def _head_sums(xp: ModuleType, terms: Any) -> Any:
-    """For n - 1 gaps, n sums: what lies below each return."""
+    """From n - 1 terms, one per gap, the n sums over the gaps below each return."""
     return xp.concatenate([xp.zeros_like(terms[..., :1]), xp.cumsum(terms, axis=-1)], axis=-1)
 
 
@@ -102,5 +103,5 @@ def _paper(sample: Sample, state: Any) -> tuple[Any, Any]:
     return gini_weights(sample.returns, sample.where, sample.order) / (sample.count - 1).clip(1), state
 
 
-GINI = RiskMeasure(value=gini_deviation, weights=_unbiased, least_episodes=3)
+GINI = RiskMeasure(value=gini_deviation, weights=_unbiased, min_episodes=3)
 GINI_PAPER = RiskMeasure(value=gini_deviation, weights=_paper)

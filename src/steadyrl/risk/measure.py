@@ -2,18 +2,21 @@
 
 An agent ascends E[G0] - lambda * measure. With score_i = sum_t grad log pi(a_t | s_t) of trajectory i,
 `sum_i rho_i weight_i score_i` estimates the gradient of *minus* the measure, so an agent adds it, times lambda;
-whatever the sum is to be divided by is in the weights. One signature carries the four shapes there are:
+the divisor of the sum is part of the weights. One signature carries the four shapes there are:
 
 - plain weights of the returns: Gini deviation, and most measures to come;
 - two halves of a batch, split by position and so before any sorting: the variance by double sampling (MVO);
 - running estimates, carried in `state`: Tamar's mean and variance;
-- weights that hold the mean part already, `contains_mean`: MVP. The agent then adds nothing else, and no lambda.
+- weights that include the mean part, `contains_mean`: MVP. The agent then adds nothing else, and no lambda.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from steadyrl.base.pytree import Leaf, register_pytree
 
 
 class Order(NamedTuple):
@@ -49,16 +52,42 @@ class Sample(NamedTuple):
         return self.where.sum(axis=-1).astype(self.returns.dtype)
 
 
-class RiskMeasure(NamedTuple):
-    """A dispersion of returns that agents can penalise."""
+class Measure(Protocol):
+    """What agents ask of a measure. Implementations are pytrees: their numbers are arguments of compiled programs."""
+
+    @property
+    def initial_state(self) -> Any:
+        """What `weights` carries from one update to the next."""
+        ...
+
+    @property
+    def contains_mean(self) -> bool:
+        """Whether the weights ascend the mean as well."""
+        ...
+
+    @property
+    def min_episodes(self) -> int:
+        """The smallest batch the weights are defined for."""
+        ...
+
+    def value(self, returns: Any, /) -> Any:
+        """The measure of a sample of returns, over the last axis."""
+        ...
+
+    def weights(self, sample: Sample, state: Any, /) -> tuple[Any, Any]:
+        """The weight of each trajectory [n], and the new state; pure, and traceable by JAX."""
+        ...
+
+
+@dataclass(frozen=True)
+class RiskMeasure:
+    """A `Measure` made of functions, without numbers of its own."""
 
     value: Callable[[Any], Any]
-    """The measure of a sample of returns."""
     weights: Callable[[Sample, Any], tuple[Any, Any]]
-    """`weights(sample, state) -> (weight of each trajectory [n], new state)`; pure, and traceable by JAX."""
-    initial_state: Any = ()
-    """What `weights` carries from one update to the next."""
+    initial_state: Leaf[Any] = ()
     contains_mean: bool = False
-    """Whether the weights ascend the mean as well."""
-    least_episodes: int = 2
-    """The smallest batch the weights are defined for."""
+    min_episodes: int = 2
+
+
+register_pytree(RiskMeasure)

@@ -1,4 +1,4 @@
-"""What every measure does first: turn its input into an array of returns, and refuse what cannot be measured."""
+"""Input handling shared by all risk measures: conversion to an array of returns, and validation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 def as_returns(returns: Any) -> tuple[ModuleType, Any]:
     """The array namespace (NumPy or jax.numpy) and the returns in it, as floats; the last axis is the sample.
 
-    NumPy arrays, lists and numbers become float64; JAX arrays keep their float type. Values are checked where
-    they are known; inside `jax.jit` only shapes are.
+    NumPy arrays, lists and scalars become float64; JAX arrays keep their float dtype. Values must be finite; this is
+    not checked inside `jax.jit`, where only shapes are known.
     """
     xp: ModuleType = jnp if isinstance(returns, jax.Array) else np
     R: Any = returns if xp is jnp else np.asarray(returns, dtype=np.float64)
@@ -23,20 +23,20 @@ def as_returns(returns: Any) -> tuple[ModuleType, Any]:
     n = R.shape[-1] if R.ndim else 0
     if n < 2:
         raise ValueError(
-            f"{n} return{'s' * (n != 1)} in an input of shape {R.shape}: risk is how returns differ from each other, "
-            "so at least 2 are needed along the last axis. Collect more episodes."
+            f"{n} return{'s' * (n != 1)} in an input of shape {R.shape}: risk measures compare returns, so "
+            "at least 2 are needed along the last axis. Collect more episodes."
         )
     if not isinstance(R, jax.core.Tracer) and not np.all(finite := np.isfinite(np.asarray(R))):
         where = tuple(int(i) for i in np.argwhere(~finite)[0])
         raise ValueError(
             f"the return at index {where if len(where) > 1 else where[0]} is {np.asarray(R)[where]}: "
-            "a measure of risk needs finite returns. Look for the episode whose rewards diverged."
+            "risk measures need finite returns. Look for the episode whose rewards diverged."
         )
     return xp, R
 
 
 def as_mass(xp: ModuleType, R: Any, where: Any, ratios: Any = None) -> Any:
-    """rho_i for the selected returns and 0 for the others, in the shape of `R`: how much each counts."""
+    """The mass of each return, in the shape of `R`: rho_i (1 without `ratios`) if selected by `where`, otherwise 0."""
     mass = xp.ones_like(R) if ratios is None else xp.broadcast_to(xp.asarray(ratios, dtype=R.dtype), R.shape)
     if where is None:
         return mass

@@ -1,4 +1,4 @@
-"""Variance, and its policy gradient by double sampling (MVO, Eqs. 2-3)."""
+"""Variance, and the weights of its policy gradient by double sampling (MVO, Eqs. 2-3)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def standard_deviation(returns: Any) -> Any:
 
 
 def double_sampling_weights(returns: Any, where: Any = None, ratios: Any = None) -> Any:
-    """-grad V = E[sum_i rho_i weight_i score_i] / n: one half of the batch estimates E[G0], the other its gradient.
+    """Weights with -grad V = E[sum_i rho_i weight_i score_i] / n.
 
-    grad V = grad E[R^2] - 2 E[R] grad E[R]. The product of two expectations needs two independent samples: the
-    first half A (by position, deviation 10: never pass sorted returns) gives J_A = mean of rho R, the second half B the
-    gradient.
-    weight_i = -(R_i^2 - [i in B] (n / n_B) 2 J_A R_i), with all numbers counting the selected.
+    grad V = grad E[R^2] - 2 E[R] grad E[R], and the product of two expectations needs two independent samples. The
+    first half A of the batch estimates E[R] by J_A = mean of rho R, the second half B estimates grad E[R]:
+    weight_i = -(R_i^2 - [i in B] (n / n_B) 2 J_A R_i), where n and n_B count selected returns only. The halves are
+    split by position, so never pass sorted returns (deviation 10).
     """
     xp, R = as_returns(returns)
     selected = as_mass(xp, R, where)
@@ -42,14 +42,14 @@ def double_sampling_weights(returns: Any, where: Any = None, ratios: Any = None)
 
 
 def variance_weights(returns: Any, where: Any = None) -> Any:
-    """A quieter unbiased form, for comparison: -grad V = E[sum_i weight_i score_i] n / ((n - 1)(n - 2)), n >= 3.
+    """Unbiased weights of lower variance, for comparison: -grad V = E[sum_i weight_i score_i] n / ((n - 1)(n - 2)).
 
-    weight_i = s^2 - (R_i - mean R)^2, with s^2 dividing by n.
+    weight_i = s^2 - (R_i - mean R)^2, where s^2 divides by n, for n >= 3.
     """
     xp, R = as_returns(returns)
     selected = as_mass(xp, R, where)
     n = xp.maximum(selected.sum(axis=-1, keepdims=True), 1)
-    # Distances to any one return first: the mean of large returns would be rounded to their last digit.
+    # Subtract any one return first: the mean of large returns would lose precision.
     R = R - R[..., :1]
     deviation = (R - (R * selected).sum(axis=-1, keepdims=True) / n) * selected
     return ((deviation**2).sum(axis=-1, keepdims=True) / n - deviation**2) * selected
@@ -60,4 +60,4 @@ def _double_sampling(sample: Sample, state: Any) -> tuple[Any, Any]:
     return w / sample.count.clip(1), state
 
 
-VARIANCE = RiskMeasure(value=variance, weights=_double_sampling, least_episodes=4)
+VARIANCE = RiskMeasure(value=variance, weights=_double_sampling, min_episodes=4)

@@ -1,4 +1,4 @@
-"""The Guarded Maze: a short way past a guard who takes or gives, a longer one that always pays the same."""
+"""The Guarded Maze: a short path to the goal through a cell with random reward, and a longer path without risk."""
 
 from steadyrl.envs.guarded_maze.definition import PAPER_LAYOUT, Maze
 from steadyrl.envs.guarded_maze.environment import GuardedMazeEnv

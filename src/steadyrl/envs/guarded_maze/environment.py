@@ -9,86 +9,85 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from steadyrl.envs.episode_metrics import metrics_info
 from steadyrl.envs.guarded_maze.definition import MOVES, Maze
 from steadyrl.envs.guarded_maze.rendering import as_pixels, as_text
 
 
 class GuardedMazeEnv(gym.Env[np.int64, Any]):
-    """A walk through a `Maze`, seen as the number of the cell; the actions are 0 up, 1 down, 2 left, 3 right.
+    """The Guarded Maze. Observations are cell numbers; actions are 0 up, 1 down, 2 left, 3 right.
 
-    The time limit is the maze's own `horizon` and is reported as a truncation. `info["facts"]` says of the
-    episode so far whether it reached the goal, entered red and took the white path; see `MazeFacts`.
+    An episode is truncated after `horizon` steps. `info["episode_metrics"]` reports whether the episode so far has
+    reached the goal, entered a red cell and taken the white path; see `MazeMetrics`.
 
     Args:
-        render_mode: "ansi" for text, "rgb_array" for an image, None for neither.
-        **options: the fields of `Maze`, which are `layout`, `goal_reward`, `red_rewards`,
-            `red_probabilities`, `horizon` and `draw_on_bump`.
+        render_mode: "ansi" for text, "rgb_array" for an image, None for no rendering.
+        **options: The fields of `Maze`: `layout`, `goal_reward`, `red_rewards`, `red_probabilities`, `horizon` and
+            `draw_on_bump`.
     """
 
-    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012 (as Gymnasium has it)
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012 (as in gym.Env)
 
     def __init__(self, render_mode: str | None = None, **options: Any) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ValueError(f"render_mode={render_mode!r}: the maze draws itself as 'ansi' or 'rgb_array'.")
+            raise ValueError(f"render_mode={render_mode!r} is not supported: use None, 'ansi' or 'rgb_array'.")
         self.render_mode = render_mode
         self.maze = Maze(**options)
         mdp = self.maze.mdp
         self.observation_space = gym.spaces.Discrete(mdp.n_states)
         self.action_space = gym.spaces.Discrete(mdp.n_actions)
-        self._facts = self.maze.facts
+        self._metrics = self.maze.metrics
         self._cell = self.maze.start
         self._outcome_thresholds = mdp.probability.cumsum(axis=-1)[..., :-1]
-        self._steps, self._saw_red, self._over = 0, False, True
+        self._steps, self._visited_red, self._needs_reset = 0, False, True
 
     @property
-    def finite_face(self) -> Maze | None:
-        """The maze itself, which can be played compiled; None for a subclass that steps or resets in its own way."""
-        own = type(self)
-        same = own.step is GuardedMazeEnv.step and own.reset is GuardedMazeEnv.reset
-        return self.maze if same else None
+    def finite_model(self) -> Maze | None:
+        """The maze, for compiled training; None for a subclass that overrides `step` or `reset`."""
+        cls = type(self)
+        unchanged = cls.step is GuardedMazeEnv.step and cls.reset is GuardedMazeEnv.reset
+        return self.maze if unchanged else None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.int64, dict[str, Any]]:
-        """Back to the start; `options` are not used."""
+        """Start a new episode; `options` is ignored."""
         super().reset(seed=seed)
         self._cell = self.maze.start
-        self._steps, self._saw_red, self._over = 0, False, False
+        self._steps, self._visited_red, self._needs_reset = 0, False, False
         return np.int64(self._cell), self._info(reached_goal=False)
 
     def step(self, action: Any) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
-        """One move, drawn from the outcomes of the maze's `mdp`."""
-        if self._over:
-            raise gym.error.ResetNeeded(
-                "no episode is under way: call reset() before the first step and after the last."
-            )
-        mdp, pair = self.maze.mdp, (self._cell, _checked(action))
+        """Take one step, with the outcome drawn from the maze's `mdp`."""
+        if self._needs_reset:
+            raise gym.error.ResetNeeded("no active episode: call reset() before the first step and after the last.")
+        mdp, pair = self.maze.mdp, (self._cell, _validate_action(action))
         k = int(np.searchsorted(self._outcome_thresholds[pair], self.np_random.random(), side="right"))
         outcome = (*pair, k)
         self._steps += 1
-        self._saw_red |= bool(self.maze.enters_red[pair])
+        self._visited_red |= bool(self.maze.enters_red[pair])
         self._cell = int(mdp.next_state[outcome])
         terminated = bool(mdp.ends[outcome])
         truncated = not terminated and self._steps >= mdp.horizon
-        self._over = terminated or truncated
+        self._needs_reset = terminated or truncated
         observation, reward = np.int64(self._cell), float(mdp.reward[outcome])
         return observation, reward, terminated, truncated, self._info(terminated)
 
     def render(self) -> str | NDArray[np.uint8] | None:
-        """The maze and the agent, as `render_mode` says."""
+        """Render the maze and the agent according to `render_mode`."""
         if self.render_mode is None:
             return None
         draw = as_text if self.render_mode == "ansi" else as_pixels
         return draw(self.maze, self._cell)
 
     def _info(self, reached_goal: bool) -> dict[str, Any]:
-        truths = self._facts.truths(self._saw_red, self._steps, reached_goal)
-        return {"facts": {name: float(truth) for name, truth in truths.items()}}
+        flags = self._metrics.flags(self._visited_red, self._steps, reached_goal)
+        return metrics_info({name: float(flag) for name, flag in flags.items()})
 
 
-def _checked(action: Any) -> int:
+def _validate_action(action: Any) -> int:
     try:
-        number = operator.index(action)  # Takes JAX's whole numbers as well as NumPy's, and no fraction.
+        number = operator.index(action)  # Accepts integer scalars of NumPy and JAX, rejects floats.
     except TypeError:
         number = -1
     if not 0 <= number < len(MOVES):

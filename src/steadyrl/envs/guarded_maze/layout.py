@@ -1,4 +1,4 @@
-"""From a maze drawn as text to a grid of characters, with errors that say what to mend in the drawing."""
+"""Maze layouts: conversion between text and a grid of characters, with validation."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ START, GOAL, RED, WALL, FLOOR = "S", "G", "R", "#", "."
 _MEANINGS = f"{START} start, {GOAL} goal, {RED} red, {WALL} wall, {FLOOR} floor"
 
 
-def read(layout: str) -> NDArray[np.str_]:
-    """The grid [height, width] of a drawing, one character a cell.
+def parse_layout(layout: str) -> NDArray[np.str_]:
+    """The layout as a grid [height, width] with one character per cell.
 
-    Spaces between characters, indentation and blank lines around the drawing carry no meaning:
-    "S.R" and "S . R" are the same row.
+    Spaces between characters, indentation, and blank lines before and after the layout are ignored: "S.R" and "S . R"
+    are the same row.
     """
     rows = ["".join(line.split()) for line in layout.strip().splitlines()]
     if not rows:
-        raise ValueError(f"layout={layout!r} is empty: draw at least a start and a goal, such as 'S.G'.")
+        raise ValueError(f"layout={layout!r} is empty: a maze needs at least a start and a goal, such as 'S.G'.")
     for number, row in enumerate(rows):
         if len(row) != len(rows[0]):
             raise ValueError(
                 f"layout row {number} ({row!r}) has {len(row)} cells and row 0 has {len(rows[0])}: "
-                f"every row of a maze has the same width. Draw floor as {FLOOR!r}; spaces are ignored."
+                f"all rows must have the same width. Write floor cells as {FLOOR!r}; spaces are ignored."
             )
         for column, character in enumerate(row):
             if character not in {START, GOAL, RED, WALL, FLOOR}:
                 raise ValueError(
-                    f"layout row {number}, column {column} holds {character!r}, which means nothing here. "
+                    f"layout row {number}, column {column} holds {character!r}, which is not a kind of cell. "
                     f"Use: {_MEANINGS}."
                 )
     grid = np.array([list(row) for row in rows])
     starts, goals = np.count_nonzero(grid == START), np.count_nonzero(grid == GOAL)
     if starts != 1:
-        raise ValueError(f"layout has {starts} start cells: an episode begins in one place. Mark one cell {START!r}.")
+        raise ValueError(f"layout has {starts} start cells: exactly one is needed. Mark one cell {START!r}.")
     if goals == 0:
-        raise ValueError(f"layout has 0 goal cells: no episode could succeed. Mark at least one cell {GOAL!r}.")
+        raise ValueError(f"layout has 0 goal cells: at least one is needed. Mark a cell {GOAL!r}.")
     return grid
 
 
-def write(grid: NDArray[np.str_]) -> str:
-    """The drawing of a grid, with a space between cells and a line for each row."""
+def format_layout(grid: NDArray[np.str_]) -> str:
+    """The grid as text, with one line per row and spaces between cells."""
     return "\n".join(" ".join(row) for row in grid)

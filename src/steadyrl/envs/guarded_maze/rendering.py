@@ -1,20 +1,20 @@
-"""Pictures of a maze and the agent in it, as text and as pixels."""
+"""Rendering of a maze and the agent, as text and as an RGB image."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steadyrl.envs.guarded_maze import layout as drawing
 from steadyrl.envs.guarded_maze.definition import Maze
+from steadyrl.envs.guarded_maze.layout import FLOOR, GOAL, RED, START, WALL, format_layout
 
 CELL_PIXELS = 32
 COLOURS = {
-    drawing.START: (255, 255, 255),
-    drawing.FLOOR: (255, 255, 255),
-    drawing.WALL: (128, 128, 128),
-    drawing.RED: (214, 64, 56),
-    drawing.GOAL: (72, 168, 92),
+    START: (255, 255, 255),
+    FLOOR: (255, 255, 255),
+    WALL: (128, 128, 128),
+    RED: (214, 64, 56),
+    GOAL: (72, 168, 92),
 }
 AGENT_COLOUR = (40, 44, 52)
 LINE_COLOUR = (208, 208, 208)
@@ -22,17 +22,17 @@ _AGENT_RADIUS = 0.3  # of a cell
 
 
 def as_text(maze: Maze, cell: int) -> str:
-    """The drawing of the maze with an A where the agent is."""
+    """The layout with an A at the cell of the agent."""
     grid = maze.grid.copy()
     grid.flat[cell] = "A"
-    return drawing.write(grid)
+    return format_layout(grid)
 
 
 def as_pixels(maze: Maze, cell: int) -> NDArray[np.uint8]:
-    """[height * 32, width * 32, 3]: the maze from above, the agent a dark dot."""
+    """[height * 32, width * 32, 3]: the maze seen from above, with the agent as a dark dot."""
     colours = np.array([COLOURS[kind] for kind in maze.grid.flat], dtype=np.uint8).reshape(*maze.grid.shape, 3)
     image = colours.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
-    for edge in (0, -1):  # A line on both sides of each cell, so that the outermost ones close the frame.
+    for edge in (0, -1):  # Lines on both sides of each cell, so that the maze has a closed frame.
         image[edge % CELL_PIXELS :: CELL_PIXELS] = LINE_COLOUR
         image[:, edge % CELL_PIXELS :: CELL_PIXELS] = LINE_COLOUR
     row, column = np.array(divmod(cell, maze.grid.shape[1])) * CELL_PIXELS

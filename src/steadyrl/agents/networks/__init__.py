@@ -1,0 +1,30 @@
+"""Policies and value functions: tables and networks."""
+
+from steadyrl.agents.networks.action_range import ActionRange
+from steadyrl.agents.networks.categorical import CategoricalNetwork
+from steadyrl.agents.networks.choose import networks_for
+from steadyrl.agents.networks.deterministic import ActorParams, DeterministicNetwork
+from steadyrl.agents.networks.epsilon_greedy import EpsilonGreedy, QParams
+from steadyrl.agents.networks.mlp import MLP, ValueNetwork
+from steadyrl.agents.networks.normal import NormalNetwork
+from steadyrl.agents.networks.protocols import Parameters, Policy, Value
+from steadyrl.agents.networks.tables import ProbabilityTable, SoftmaxTable, ValueTable
+
+__all__ = [
+    "MLP",
+    "ActionRange",
+    "ActorParams",
+    "CategoricalNetwork",
+    "DeterministicNetwork",
+    "EpsilonGreedy",
+    "NormalNetwork",
+    "Parameters",
+    "Policy",
+    "ProbabilityTable",
+    "QParams",
+    "SoftmaxTable",
+    "Value",
+    "ValueNetwork",
+    "ValueTable",
+    "networks_for",
+]

@@ -1,0 +1,54 @@
+"""A policy for a choice of actions: a network with a softmax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from steadyrl.agents.networks.mlp import MLP, Layers
+from steadyrl.agents.networks.tables import draw, gumbel
+
+
+@dataclass(frozen=True)
+class CategoricalNetwork:
+    """pi(a|s) = softmax of the network's outputs; action a is a + `first` to the environment."""
+
+    mlp: MLP
+    first: int = 0
+
+    def init(self, key: Array) -> Layers:
+        """Parameters to start from."""
+        return self.mlp.init(key)
+
+    def log_prob(self, parameters: Layers, observations: Array | None, actions: Array | None) -> Array:
+        """Log pi(a|s) for each observation and each of its P actions."""
+        return self.log_prob_and_entropy(parameters, observations, actions)[0]
+
+    def log_prob_and_entropy(
+        self, parameters: Layers, observations: Array | None, actions: Array | None
+    ) -> tuple[Array, Array]:
+        """Also the entropy of the softmax at each observation."""
+        assert observations is not None, "only tables have a probability for every state"
+        assert actions is not None, "actions come with observations"
+        table = jax.nn.log_softmax(self.mlp(parameters, observations))
+        # A product with a one-hot row: XLA's gather is much slower, and its gradient more so.
+        chosen = jax.nn.one_hot(actions, self.mlp.sizes[-1])
+        return jnp.einsum("...a,...pa->...p", table, chosen), -(jnp.exp(table) * table).sum(axis=-1)
+
+    def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
+        """See `gumbel`."""
+        return gumbel(generator, steps, self.mlp.sizes[-1])
+
+    def act(self, parameters: Layers, observations: Any, noise: Any) -> Any:
+        """[k]: the number of an action for each observation [k, inputs]."""
+        return draw(self.mlp.apply_numpy(parameters, observations), noise)
+
+    def to_space(self, actions: Any) -> Any:
+        """Counted from the space's first action."""
+        return actions + self.first if self.first else actions

@@ -1,0 +1,37 @@
+"""Which policy and value function fit an environment's spaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.spaces import Box, Discrete
+
+from steadyrl.agents.networks.action_range import ActionRange
+from steadyrl.agents.networks.categorical import CategoricalNetwork
+from steadyrl.agents.networks.mlp import MLP, ValueNetwork
+from steadyrl.agents.networks.normal import NormalNetwork
+from steadyrl.agents.networks.protocols import Policy, Value
+from steadyrl.agents.networks.tables import SoftmaxTable, ValueTable
+from steadyrl.envs.spaces import feature_count
+
+
+def networks_for(
+    observation_space: gym.Space[Any],
+    action_space: gym.Space[Any],
+    network: str,
+    hidden: tuple[int, ...],
+    initial_log_std: float,
+) -> tuple[Policy, Value]:
+    """A table for each state and action, or networks with `hidden` layers."""
+    if network == "table":
+        assert isinstance(observation_space, Discrete)
+        assert isinstance(action_space, Discrete)
+        return SoftmaxTable(int(observation_space.n), int(action_space.n)), ValueTable(int(observation_space.n))
+    inputs = feature_count(observation_space)
+    value = ValueNetwork(MLP((inputs, *hidden, 1)))
+    if isinstance(action_space, Discrete):
+        return CategoricalNetwork(MLP((inputs, *hidden, int(action_space.n))), int(action_space.start)), value
+    assert isinstance(action_space, Box)
+    actions = ActionRange.of(action_space)
+    return NormalNetwork(MLP((inputs, *hidden, actions.dimensions)), actions, initial_log_std), value

@@ -1,0 +1,71 @@
+"""A network of dense layers with ReLU between them, as plain arrays: for JAX to learn and for NumPy to act with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+Layers = list[dict[str, Any]]
+"""For each layer its `weight` [in, out] and `bias` [out]."""
+
+
+@dataclass(frozen=True)
+class MLP:
+    """Sizes from the input to the output, such as (8, 128, 128, 4)."""
+
+    sizes: tuple[int, ...]
+
+    def init(self, key: Array) -> Layers:
+        """Weights and biases uniform within 1 / sqrt(inputs) of 0, as PyTorch draws them."""
+        layers = []
+        for k_layer, inputs, outputs in zip(
+            jax.random.split(key, len(self.sizes) - 1), self.sizes[:-1], self.sizes[1:], strict=True
+        ):
+            k_weight, k_bias = jax.random.split(k_layer)
+            bound = inputs**-0.5
+            weight = jax.random.uniform(k_weight, (inputs, outputs), minval=-bound, maxval=bound)
+            bias = jax.random.uniform(k_bias, (outputs,), minval=-bound, maxval=bound)
+            layers.append({"weight": weight, "bias": bias})
+        return layers
+
+    def __call__(self, layers: Layers, x: Array) -> Array:
+        """[..., inputs] to [..., outputs]."""
+        *hidden, last = layers
+        # As one matrix: with more axes the gradient of the weights would be a quarter slower.
+        rows = x.reshape(-1, x.shape[-1])
+        for layer in hidden:
+            rows = jax.nn.relu(rows @ layer["weight"] + layer["bias"])
+        outputs: Array = rows @ last["weight"] + last["bias"]
+        return outputs.reshape(*x.shape[:-1], -1)
+
+    def apply_numpy(self, layers: Layers, x: Any) -> Any:
+        """The same of [k, inputs], in place where it can be: this runs once for every step of the environment."""
+        *hidden, last = layers
+        for layer in hidden:
+            x = x @ layer["weight"]
+            x += layer["bias"]
+            np.maximum(x, 0, out=x)
+        x = x @ last["weight"]
+        x += last["bias"]
+        return x
+
+
+@dataclass(frozen=True)
+class ValueNetwork:
+    """V(s) by an `MLP` with one output."""
+
+    mlp: MLP
+
+    def init(self, key: Array) -> Layers:
+        """Parameters to start from."""
+        return self.mlp.init(key)
+
+    def __call__(self, parameters: Layers, observations: Array | None) -> Array:
+        """[..., inputs] to [...]."""
+        assert observations is not None, "only tables have a value for every state"
+        return jnp.squeeze(self.mlp(parameters, observations), axis=-1)

@@ -1,0 +1,65 @@
+"""A policy for numbers within bounds: a normal distribution around a network's output."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from steadyrl.agents.networks.action_range import ActionRange
+from steadyrl.agents.networks.mlp import MLP
+
+
+@dataclass(frozen=True)
+class NormalNetwork:
+    """A normal distribution for each dimension of the action, whose standard deviation does not depend on the state.
+
+    Where the range has bounds the mean is tanh of the network's output, else the output itself. Samples may leave the
+    bounds: the likelihood is that of the sample, the environment gets it clipped (deviation 30).
+    """
+
+    mlp: MLP
+    range: ActionRange
+    initial_log_std: float = field(compare=False)  # Not part of what an update is compiled for.
+
+    def init(self, key: Array) -> dict[str, Any]:
+        """Parameters to start from."""
+        log_std = jnp.full(self.range.dimensions, self.initial_log_std, jnp.float32)
+        return {"mean": self.mlp.init(key), "log_std": log_std}
+
+    def log_prob(self, parameters: dict[str, Any], observations: Array | None, actions: Array | None) -> Array:
+        """Log of the density at each of P actions: [..., inputs] and [..., P, d] to [..., P]."""
+        return self.log_prob_and_entropy(parameters, observations, actions)[0]
+
+    def log_prob_and_entropy(
+        self, parameters: dict[str, Any], observations: Array | None, actions: Array | None
+    ) -> tuple[Array, Array]:
+        """Also the entropy before actions are clipped, which is the same at every observation."""
+        assert observations is not None, "only tables have a probability for every state"
+        assert actions is not None, "actions come with observations"
+        mean = self.mlp(parameters["mean"], observations)
+        mean = jnp.tanh(mean) if self.range.bounded else mean
+        log_std = parameters["log_std"]
+        z = (actions - mean[..., None, :]) * jnp.exp(-log_std)
+        log_prob = jnp.sum(-0.5 * z**2 - log_std - 0.5 * math.log(2 * math.pi), axis=-1)
+        entropy = jnp.sum(log_std + 0.5 * math.log(2 * math.pi * math.e))
+        return log_prob, jnp.broadcast_to(entropy, mean.shape[:-1])
+
+    def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
+        """[steps, d]: standard normal."""
+        return generator.standard_normal((steps, self.range.dimensions), dtype=np.float32)
+
+    def act(self, parameters: dict[str, Any], observations: Any, noise: Any) -> Any:
+        """[k, d]: a sample, or the mean."""
+        mean = self.mlp.apply_numpy(parameters["mean"], observations)
+        mean = np.tanh(mean) if self.range.bounded else mean
+        return mean if noise is None else mean + np.exp(parameters["log_std"]) * noise
+
+    def to_space(self, actions: Any) -> Any:
+        """Clipped to the bounds, in the space's units, shape and precision."""
+        return self.range.to_space(actions)

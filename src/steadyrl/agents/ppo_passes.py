@@ -1,0 +1,127 @@
+"""How PPO goes through a batch of steps: whole passes, as in Algorithm 2, or passes in minibatches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from steadyrl.training.algorithm import Learner, Metrics
+from steadyrl.training.minibatches import Minibatches
+
+
+class PPOSteps(NamedTuple):
+    """Steps to learn from, [n, L] or in any other shape."""
+
+    observations: Array
+    actions: Array
+    """[..., 1, ...]: the one action taken there."""
+    old_log_prob: Array
+    """Log pi(a|s) when it was taken."""
+    advantages: Array
+    targets: Array
+    """What the values are fitted to."""
+    mask: Array
+    """1, or 0 in the padding."""
+
+    @property
+    def shares(self) -> Array:
+        """The weight of each step in a mean over all unmasked steps."""
+        return self.mask / jnp.maximum(self.mask.sum(), 1)
+
+
+RiskWeights = Callable[[Array], tuple[Array, Any]]
+"""From the log ratios of steps to risk weights, one for each trajectory or step, and the measure's new state."""
+
+
+class Steppable(Protocol):
+    """What takes the steps of policy and value function: `PPOUpdate`."""
+
+    @property
+    def settings(self) -> Any:
+        """PPO's settings."""
+        ...
+
+    @property
+    def policy(self) -> Any:
+        """The policy."""
+        ...
+
+    def step_policy(self, learner: Learner, steps: PPOSteps, risk_weights: RiskWeights) -> tuple[Learner, Metrics]:
+        """One step of the policy."""
+        ...
+
+    def step_values(self, learner: Learner, steps: PPOSteps) -> tuple[Learner, Metrics]:
+        """One step of the value function."""
+        ...
+
+
+def whole_passes(
+    ppo: Steppable, learner: Learner, steps: PPOSteps, risk_weights: RiskWeights
+) -> tuple[Learner, Metrics]:
+    """In each pass one step of the policy from all steps, and of the value function from each trajectory in turn.
+
+    First all passes of the policy, then all of the values: they are independent, and apart they are faster.
+    """
+    M = ppo.settings.inner_updates
+
+    def by_trajectory(log_ratios: Array) -> tuple[Array, Any]:
+        weights, state = risk_weights(log_ratios)
+        return weights[:, None], state
+
+    def policy_pass(learner: Learner, _: Any) -> tuple[Learner, Metrics]:
+        return ppo.step_policy(learner, steps, by_trajectory)
+
+    def value_pass(learner: Learner, _: Any) -> tuple[Learner, Metrics]:
+        return jax.lax.scan(ppo.step_values, learner, steps)
+
+    learner, policy_metrics = jax.lax.scan(policy_pass, learner, length=M)
+    # One after the other: the compiler might have them share the cores.
+    learner = jax.lax.optimization_barrier(learner)  # type: ignore[no-untyped-call]
+    learner, value_metrics = jax.lax.scan(value_pass, learner, length=M)
+    metrics = jax.tree.map(jnp.mean, {**policy_metrics, **value_metrics})
+    return learner, {**metrics, "updates": jnp.int32(M)}
+
+
+def minibatch_passes(
+    ppo: Steppable, learner: Learner, steps: PPOSteps, risk_weights: RiskWeights
+) -> tuple[Learner, Metrics]:
+    """In each pass one step of policy and value function from each minibatch."""
+
+    def one_pass(carry: tuple[Learner, Metrics], _: Any) -> tuple[tuple[Learner, Metrics], None]:
+        return _minibatch_pass(ppo, *carry, steps, risk_weights), None
+
+    names = ("entropy", "approx_kl", "clip_fraction", "policy_loss", "gradient_norm", "value_loss")
+    zeros = {**dict.fromkeys(names, jnp.float32(0)), "updates": jnp.int32(0)}
+    (learner, sums), _ = jax.lax.scan(one_pass, (learner, zeros), length=ppo.settings.inner_updates)
+    updates = sums.pop("updates")
+    return learner, {**{name: total / updates for name, total in sums.items()}, "updates": updates}
+
+
+def _minibatch_pass(
+    ppo: Steppable, learner: Learner, sums: Metrics, steps: PPOSteps, risk_weights: RiskWeights
+) -> tuple[Learner, Metrics]:
+    """One pass; ratios of trajectories are those at its start. Metrics are added to `sums`."""
+    log_prob = ppo.policy.log_prob(learner.theta, steps.observations, steps.actions)[..., 0]
+    weights, state = risk_weights(log_prob - steps.old_log_prob)
+    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (steps, weights[:, None] * steps.mask))
+    k_order, k_next = jax.random.split(jax.random.wrap_key_data(learner.key))
+    learner = learner._replace(risk=state, key=jax.random.key_data(k_next))
+    size = min(ppo.settings.minibatch_size, steps.mask.size)
+    minibatches = Minibatches.of(k_order, flat[0].mask, size)
+
+    def body(k: Array, carry: tuple[Learner, Metrics]) -> tuple[Learner, Metrics]:
+        learner, sums = carry
+        rows, within = minibatches.part(k, size)
+        part, part_weights = jax.tree.map(lambda x: x[rows], flat)
+        part = part._replace(mask=within.astype(part.mask.dtype))
+        learner, policy_metrics = ppo.step_policy(learner, part, lambda _: (part_weights, state))
+        learner, value_metrics = ppo.step_values(learner, part)
+        latest = {**policy_metrics, **value_metrics, "updates": jnp.int32(1)}
+        return learner, {name: total + latest[name] for name, total in sums.items()}
+
+    result: tuple[Learner, Metrics] = jax.lax.fori_loop(0, minibatches.parts, body, (learner, sums))
+    return result

@@ -1,0 +1,172 @@
+"""The mean part of Algorithm 2: PPO's clipped objective, with a slot for a risk measure.
+
+The risk part is the `Measure` that Algorithm 1 takes. Read `update` and `policy_loss` beside the paper's Algorithm 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from steadyrl.agents.networks import Value
+from steadyrl.agents.policy_gradient import (
+    PolicyGradientUpdate,
+    explained_variance,
+    make_optimiser,
+    weight_metrics,
+)
+from steadyrl.agents.ppo_passes import PPOSteps, RiskWeights, minibatch_passes, whole_passes
+from steadyrl.risk import Order, Sample
+from steadyrl.training.algorithm import BatchKind, Learner, Metrics
+from steadyrl.training.batch import EpisodeBatch, batch_from_episodes
+from steadyrl.training.returns import generalized_advantages, rewards_to_go
+
+
+@dataclass(frozen=True)
+class PPOUpdate(PolicyGradientUpdate):
+    """Algorithm 2 for one policy, one value function and at most one measure of risk.
+
+    The objective is a mean over steps, so everything is divided by nT, as the paper's mean_grad is; T is the mean
+    length where lengths differ (deviation 40).
+    """
+
+    value: Value
+
+    @property
+    def batch_kind(self) -> BatchKind:
+        """Advantages need the steps in order, and the last observations."""
+        return "episodes"
+
+    @property
+    def policy_optimiser(self) -> optax.GradientTransformation:
+        """How the policy takes its steps."""
+        s = self.settings
+        return make_optimiser(s.optimiser, s.policy_learning_rate, s.max_gradient_norm)
+
+    @property
+    def value_optimiser(self) -> optax.GradientTransformation:
+        """How the value function takes its steps."""
+        s = self.settings
+        return make_optimiser(s.optimiser, s.value_learning_rate, s.max_gradient_norm)
+
+    @property
+    def risk_by_step(self) -> bool:
+        """Whether the risk part is inside PPO's clipped objective (deviation 47) or beside it."""
+        return self.measure is not None and self.settings.risk_ratios == "step"
+
+    def init(self, key: Array) -> Learner:
+        """An untrained learner."""
+        k_policy, k_value, k_order = jax.random.split(key, 3)
+        phi = self.value.init(k_value)
+        learner = super().init(k_policy)._replace(phi=phi, phi_optimiser=self.value_optimiser.init(phi))
+        return learner._replace(key=jax.random.key_data(k_order)) if self.settings.minibatch_size else learner
+
+    def update(self, learner: Learner, episodes: EpisodeBatch) -> tuple[Learner, Metrics]:
+        """M passes over one batch; metrics are means over its updates."""
+        batch = batch_from_episodes(episodes, self.settings.gamma)
+        advantages, targets, V = self.advantages(learner, episodes)
+        steps = PPOSteps(
+            observations=jnp.asarray(batch.observations),
+            actions=jnp.asarray(batch.actions),
+            old_log_prob=self.log_prob(learner.theta, batch)[..., 0],
+            advantages=advantages,
+            targets=targets,
+            mask=batch.state_visits,
+        )
+        scale = jnp.float32(1)
+        if self.settings.normalise_advantages:
+            mean = (steps.shares * advantages).sum()
+            scale = jnp.sqrt((steps.shares * (advantages - mean) ** 2).sum()) + 1e-8
+            steps = steps._replace(advantages=(advantages - mean) / scale)
+        order, state = Order.of(batch.returns), learner.risk
+
+        def risk_weights(log_ratios: Array) -> tuple[Array, Any]:
+            # From the running estimates as they were: a batch that is used M times is still one sample of returns.
+            return self.risk_weights(state, batch.returns, order, (log_ratios * steps.mask).sum(axis=1), scale)
+
+        passes = minibatch_passes if self.settings.minibatch_size else whole_passes
+        learner, metrics = passes(self, learner, steps, risk_weights)
+        return learner, {**metrics, **self._batch_metrics(steps, V, state, batch.returns, order)}
+
+    def advantages(self, learner: Learner, episodes: EpisodeBatch) -> tuple[Array, Array, Array]:
+        """A, g and V [n, L], from the values as they are when the batch is new."""
+        gamma, mask = self.settings.gamma, jnp.asarray(episodes.mask, jnp.float32)
+        V = self.value(learner.phi, jnp.asarray(episodes.observations)) * mask
+        rewards = jnp.asarray(episodes.rewards, V.dtype)
+        if self.settings.bootstrap_on_truncation:
+            next_value = self.value(learner.phi, jnp.asarray(episodes.last_observations))
+            last = jnp.arange(mask.shape[1]) == mask.sum(axis=-1)[:, None] - 1
+            rewards = rewards + gamma * (last * (next_value * ~jnp.asarray(episodes.terminated))[:, None])
+        A = generalized_advantages(rewards, V, gamma, self.settings.gae_lambda)
+        return A, rewards_to_go(rewards, gamma), V
+
+    def risk_weights(
+        self, state: Any, returns: Array, order: Order, log_ratios: Array, scale: Array
+    ) -> tuple[Array, Any]:
+        """The risk weight of each trajectory [n] in a mean over steps, in units of `scale`, and the new state.
+
+        lambda rho_i eta_i / ((n - 1) T) in a sum is n times lambda rho_i eta_i / (n - 1) in a mean over n T steps; the
+        1 / (n - 1) is part of eta.
+        """
+        if self.measure is None:
+            return jnp.zeros_like(returns), state
+        rho = jnp.exp(jnp.minimum(log_ratios, jnp.log(self.settings.ratio_bound)))
+        rho = jnp.ones_like(rho) if self.risk_by_step else rho
+        eta, state = self.measure.weights(Sample(returns, rho, jnp.ones_like(returns, bool), order), state)
+        return self.risk_aversion * returns.size * rho * eta / scale, state
+
+    def policy_loss(self, theta: Any, steps: PPOSteps, risk_weights: RiskWeights) -> tuple[Array, tuple[Any, Metrics]]:
+        """Minus the clipped objective, the risk part and the entropy bonus; also the measure's new state."""
+        log_prob, entropy = self.policy.log_prob_and_entropy(theta, steps.observations, steps.actions)
+        log_prob, eps = log_prob[..., 0], self.settings.clip_range
+        log_ratio = log_prob - steps.old_log_prob
+        ratio = jnp.exp(jnp.clip(log_ratio, -20, 20))
+        weights, state = jax.lax.stop_gradient(risk_weights(log_ratio))
+        A = steps.advantages + weights if self.risk_by_step else steps.advantages
+        objective = jnp.minimum(ratio * A, jnp.clip(ratio, 1 - eps, 1 + eps) * A)
+        if self.measure is not None and not self.risk_by_step:
+            objective += weights * log_prob
+        objective += self.settings.entropy_coefficient * entropy
+        metrics = {
+            "entropy": (steps.shares * entropy).sum(),
+            "approx_kl": (steps.shares * (ratio - 1 - log_ratio)).sum(),
+            "clip_fraction": (steps.shares * (jnp.abs(ratio - 1) > eps)).sum(),
+        }
+        return -(steps.shares * objective).sum(), (state, metrics)
+
+    def value_loss(self, phi: Any, steps: PPOSteps) -> Array:
+        """The mean squared error of the values, times its coefficient."""
+        error = self.value(phi, steps.observations) - steps.targets
+        loss: Array = self.settings.value_coefficient * (steps.shares * error**2).sum()
+        return loss
+
+    def step_policy(self, learner: Learner, steps: PPOSteps, risk_weights: RiskWeights) -> tuple[Learner, Metrics]:
+        """One step of the policy."""
+        (loss, (state, metrics)), gradient = jax.value_and_grad(self.policy_loss, has_aux=True)(
+            learner.theta, steps, risk_weights
+        )
+        metrics |= {"policy_loss": loss, "gradient_norm": optax.tree.norm(gradient)}
+        return self.descend(learner, gradient)._replace(risk=state), metrics
+
+    def step_values(self, learner: Learner, steps: PPOSteps) -> tuple[Learner, Metrics]:
+        """One step of the value function."""
+        loss, gradient = jax.value_and_grad(self.value_loss)(learner.phi, steps)
+        moves, optimiser = self.value_optimiser.update(gradient, learner.phi_optimiser, learner.phi)
+        learner = learner._replace(phi=optax.apply_updates(learner.phi, moves), phi_optimiser=optimiser)
+        return learner, {"value_loss": loss / self.settings.value_coefficient}
+
+    def _batch_metrics(self, steps: PPOSteps, V: Array, state: Any, returns: Array, order: Order) -> Metrics:
+        """How well the values explained the targets when the batch was new, and the risk weights."""
+        mean = (steps.shares * steps.targets).sum()
+        variance = (steps.shares * (steps.targets - mean) ** 2).sum()
+        error = (steps.shares * (steps.targets - V) ** 2).sum()
+        metrics = {"explained_variance": explained_variance(error, variance)}
+        if self.measure is not None:
+            sample = Sample(returns, jnp.ones_like(returns), jnp.ones_like(returns, bool), order)
+            metrics |= weight_metrics(self.measure.weights(sample, state)[0])
+        return metrics

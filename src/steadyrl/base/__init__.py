@@ -1,0 +1,1 @@
+"""What every other package builds on and that knows nothing of reinforcement learning."""

@@ -1,0 +1,29 @@
+"""How commands with many runs end: interrupted, or with runs that failed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from steadyrl.runs.scheduler import Failure
+
+
+@contextmanager
+def explain_resuming() -> Iterator[None]:
+    """Add to an interrupt what the same command will do."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("The same command keeps finished runs and resumes the others.") from None
+
+
+def exit_with_failures(failures: Sequence[Failure]) -> None:
+    """Print which runs failed, and exit with status 1 if some did."""
+    if failures:
+        print(f"steadyrl: {len(failures)} failed; the same command tries them again:", file=sys.stderr)
+        for failure in failures:
+            print(f"  {failure}", file=sys.stderr)
+        sys.exit(1)

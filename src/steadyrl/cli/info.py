@@ -1,0 +1,41 @@
+"""`steadyrl agents` and `steadyrl doctor`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import tyro
+
+
+@dataclass(frozen=True)
+class Agents:
+    """List the agents, or all settings of one of them with their defaults."""
+
+    name: tyro.conf.Positional[str | None] = None
+    """The agent to describe."""
+
+    def __call__(self) -> None:
+        """Run the command."""
+        from steadyrl.agents import AGENTS, agent_class
+
+        if self.name is not None:
+            print(agent_class(self.name).__doc__)
+            return
+        for name, kind in AGENTS.items():
+            print(f"{name:<10}  {(kind.__doc__ or '').splitlines()[0]}")
+        print("\nSettings of one of them: steadyrl agents NAME")
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Report what is installed, what is missing and how to get it, and whether it works."""
+
+    def __call__(self) -> None:
+        """Run the command; status 1 if the core does not work."""
+        from steadyrl.cli.doctor import describe, examine, is_well
+
+        findings = examine()
+        print(describe(findings))
+        if not is_well(findings):
+            sys.exit(1)

@@ -1,0 +1,120 @@
+"""`steadyrl reproduce`: train every method of an experiment in every variant, then write tables and figures."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tyro
+
+from steadyrl.cli.arguments import PerhapsCount, logger_names, names_in
+from steadyrl.cli.failures import exit_with_failures, explain_resuming
+
+if TYPE_CHECKING:
+    from steadyrl.reports.tables import Cell
+    from steadyrl.runs.experiment import Experiment
+    from steadyrl.runs.scheduler import Failure
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Train every method of one of the paper's experiments, print its table and draw its figures."""
+
+    experiment: tyro.conf.Positional[str]
+    """Which one, such as maze."""
+    quick: bool = False
+    """A small scale that shows the shape of the result in a minute or two."""
+    seeds: PerhapsCount = None
+    """How many seeds; by default as in the experiment's file."""
+    agents: str | None = None
+    """Only these methods, separated by commas, such as mg,mvo."""
+    episodes: PerhapsCount = None
+    """Episodes for each seed; by default as in the experiment's file."""
+    timesteps: PerhapsCount = None
+    """Steps for each seed of the methods whose length the file gives in steps: DQN, TD3, and MVPI on them."""
+    engine: str | None = None
+    """Where episodes come from, such as gymnasium; by default as in the experiment's file."""
+    out: Path | None = None
+    """Folder of the results; by default results/EXPERIMENT, or results/EXPERIMENT-quick."""
+    log: str = ""
+    """Loggers of every run, separated by commas: tensorboard, wandb, mlflow or jsonl."""
+    on: str = "local"
+    """Where to train: local, a process for each core here, or ray, a cluster."""
+    address: str | None = None
+    """With --on ray: where the cluster is, such as auto for the one that this machine belongs to."""
+
+    def __call__(self) -> None:
+        """Run the command; status 1 if a run failed."""
+        from steadyrl.runs.experiment import load_experiment
+
+        scale = {"seeds": self.seeds, "episodes": self.episodes, "timesteps": self.timesteps}
+        experiment = load_experiment(self.experiment, quick=self.quick, **scale)
+        methods = None if self.agents is None else names_in(self.agents)
+        out = self.out or Path("results") / (f"{self.experiment}-quick" if self.quick else self.experiment)
+        if self.engine is not None:
+            experiment = dataclasses.replace(experiment, engine=self.engine)
+        chosen = experiment.only(methods) if methods else experiment
+        with explain_resuming():
+            exit_with_failures(reproduce(chosen, out, self.on, self.address, logger_names(self.log)))
+
+
+def reproduce(
+    experiment: Experiment,
+    out: Path,
+    on: str = "local",
+    address: str | None = None,
+    loggers: Sequence[str] = (),
+) -> list[Failure]:
+    """Train what is not complete yet, then write tables and figures of the results into `out`.
+
+    `on` and `address` are those of `train_all`. If runs fail, they are returned, and there are no tables and figures.
+    """
+    from steadyrl.reports.figures.curves import draw_curves
+    from steadyrl.reports.figures.sensitivity import draw_sensitivity
+    from steadyrl.reports.page import write_report
+    from steadyrl.reports.tables import print_summary, write_curves, write_summary
+    from steadyrl.runs.scheduler import train_all
+
+    varied, varied_out = experiment.sensitivity_experiment(), out.with_name(f"{out.name}-sweep")
+    jobs = [*experiment.cells(out, loggers).values()]
+    jobs += varied.cells(varied_out, loggers).values() if varied is not None else ()
+    if failures := train_all(jobs, out, on, address):
+        return failures
+    cells = read_cells(experiment, out)
+    print_summary(experiment, cells)
+    write_summary(experiment, cells, out / "summary.md")
+    write_curves(cells, out / "curves.json")
+    pictures = []
+    recorded = {key: cell.recorded for key, cell in cells.items()}
+    for unit, methods in experiment.by_unit().items():
+        for name in (figure for figure in experiment.figures if figure != "sensitivity"):
+            # Methods whose budget is in timesteps play far fewer episodes than the others.
+            pictures.append(out / f"{name}{'_by_steps' * (unit == 'timesteps')}.png")
+            draw_curves(methods, recorded, name, pictures[-1], over=unit)
+    if varied is not None:
+        varied_cells = read_cells(varied, varied_out)
+        write_summary(varied, varied_cells, out / "sensitivity.md")
+        pictures.append(out / "sensitivity.png")
+        draw_sensitivity(experiment, {key: cell.recorded.training for key, cell in varied_cells.items()}, pictures[-1])
+    print(f"Pictures: {', '.join(map(str, pictures))}")
+    try:
+        print(f"Page: {write_report(out)}")
+    except ImportError as error:
+        print(f"Page: not written. {error}")
+    return []
+
+
+def read_cells(experiment: Experiment, out: Path) -> dict[tuple[str, str], Cell]:
+    """What the runs of each (variant, method) recorded."""
+    from steadyrl.reports.curves import read_recorded
+    from steadyrl.reports.tables import Cell
+
+    variants = {variant.name: variant for variant in experiment.variants}
+    methods = {method.name: method for method in experiment.methods}
+    return {
+        (variant, method): Cell(variants[variant], methods[method], read_recorded([*job.folders], job.plan.unit))
+        for (variant, method), job in experiment.cells(out).items()
+    }

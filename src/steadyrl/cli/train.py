@@ -1,0 +1,113 @@
+"""`steadyrl train`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from steadyrl.cli.arguments import Pairs, PerhapsCount, logger_names, options_of, pairs_of
+
+if TYPE_CHECKING:
+    from steadyrl.agents.agent import Agent
+    from steadyrl.training.loop import Listener
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train an agent and write a run folder: config, metrics, checkpoint.
+
+    A run that was interrupted is resumed from its last checkpoint when the same command is given again.
+
+    Example: steadyrl train steadyrl/GuardedMaze-v0 --agent mg --set risk_aversion=1.4 --episodes 50000
+    """
+
+    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
+    """A Gymnasium id, such as steadyrl/GuardedMaze-v0, or module:factory for an environment of your own."""
+    agent: str = "mg"
+    """The method, such as mg, mvo or reinforce; `steadyrl agents` describes each of them."""
+    set: Pairs = ()
+    """A setting of the agent, as name=value; may be given many times. `steadyrl agents NAME` lists them."""
+    env_set: Pairs = ()
+    """An option of the environment, as name=value; may be given many times."""
+    seed: int = 0
+    """Seed of everything random in the run."""
+    episodes: PerhapsCount = None
+    """How many episodes to learn from; 20,000 if neither this nor --timesteps is given."""
+    timesteps: PerhapsCount = None
+    """How many environment steps to learn from, in place of --episodes."""
+    engine: str = "auto"
+    """Where episodes come from, such as compiled or gymnasium; auto takes what fits, and EnvPool only if asked."""
+    out: Path | None = None
+    """Run folder; by default runs/ENV-AGENT-seedN, with the settings that are given in its name."""
+    log: str = ""
+    """Additional loggers, separated by commas: tensorboard, wandb, mlflow or jsonl."""
+    tensorboard: bool = False
+    """The same as --log tensorboard."""
+    progress: bool = True
+    """Whether to show progress."""
+    checkpoint_every: float = 60.0
+    """Seconds between checkpoints; they come less often where they would take more than 1 % of the time."""
+
+    def __call__(self) -> None:
+        """Run the command."""
+        from functools import partial
+
+        from steadyrl.agents import agent_class
+        from steadyrl.base.settings import canonical
+        from steadyrl.envs.resolve import resolve
+        from steadyrl.envs.source import Source
+        from steadyrl.runs.job import Job, RunSpec, command_line, run_job
+        from steadyrl.runs.sweep import budget_of, folder_name, short_name
+        from steadyrl.training.loggers import logger_class
+        from steadyrl.training.loggers.tensorboard import FOLDER
+        from steadyrl.training.progress import TrainingProgress
+        from steadyrl.training.run import Plan
+
+        kind = agent_class(self.agent)
+        given, options = pairs_of("--set", self.set), options_of(self.env_set)
+        plan = Plan(
+            budget_of(self.episodes, self.timesteps),
+            checkpoint_seconds=self.checkpoint_every,
+            command=command_line(),
+        )
+        loggers = logger_names(self.log, self.tensorboard)
+        for logger in loggers:
+            logger_class(logger)  # A package that is missing is reported before there is a folder.
+        chosen = kind.chosen(given, *Source.of(partial(resolve, self.env, **options)).spaces)
+        settings = kind.settings_class(chosen).of_text(chosen)
+        values = {name: getattr(settings, name) for name in canonical(chosen, (type(settings),), warn=False)}
+        # As typed, but under the setting's own name, and then with its own value.
+        typed = {name: given.get(name, values[name]) for name in canonical(given, (type(settings),), warn=False)}
+        name = folder_name(f"{short_name(self.env)}-{kind.name}", {**options, **typed})
+        out = self.out or Path("runs") / f"{name}-seed{self.seed}"
+        run = RunSpec(self.seed, out, values, name)
+        job = Job(self.env, kind.name, (run,), plan, options, self.engine, loggers)
+        with ExitStack() as stack:
+
+            def listeners(agents: Sequence[Any], runs: Any) -> list[Listener]:
+                done = getattr(agents[0], plan.unit)
+                if done:
+                    print(f"Resuming in {out} after {agents[0].episodes:,} episodes.", file=sys.stderr)
+                if not self.progress:
+                    return []
+                bar = TrainingProgress(kind.name, plan.unit, plan.total, agents, done)
+                return [stack.enter_context(bar)]
+
+            trained = run_job(job, listeners)
+        print("\n".join(map(_summary, trained)) or "This run is complete already.")
+        if trained and (out / FOLDER).is_dir():
+            print(f"Events: tensorboard --logdir {out / FOLDER}")
+        print(f"Saved in {out}. Its risk: steadyrl evaluate {out}")
+
+
+def _summary(agent: Agent) -> str:
+    last = agent.history[-1] if agent.history else {}
+    shown = ["return", "undiscounted_gini_deviation", *(name for name in last if name.endswith("_rate"))]
+    values = ", ".join(f"{name} {last[name]:.3g}" for name in shown if name in last)
+    return f"{agent.name} after {agent.episodes:,} episodes ({agent.timesteps:,} steps): {values}"

@@ -1,0 +1,1 @@
+"""LunarLander with a noisy reward for landing on one side, and its EnvPool simulator."""

@@ -1,0 +1,40 @@
+"""HalfCheetah with noisy rewards on the left, or with noise that decreases to the right."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from steadyrl.envs.mujoco.environment import MujocoTaskEnv
+from steadyrl.envs.mujoco.running import DISTANCE, Running
+
+_ROBOT: dict[str, Any] = {
+    "control_cost_weight": 0.1,
+    "normal_velocities": True,
+    "default_camera_config": {"distance": 4.0},
+}
+
+
+class HalfCheetahEnv(MujocoTaskEnv):
+    """Gymnasium's HalfCheetah-v5 as a `Running` task: rewarded for speed in both directions, with noise at x < -3.
+
+    `info["in_noisy_region"]` reports whether a step ended there, and `info["episode_metrics"]` the fraction of the
+    episode's steps so far that did (`visiting_rate`) and the current x (`distance`).
+
+    Args:
+        xml_file: The MuJoCo model.
+        frame_skip: Number of simulation steps per environment step.
+        **options: The fields of `Running`, and the options of Gymnasium's MuJoCo environments, such as `render_mode`,
+            `width`, `height` and `default_camera_config`.
+    """
+
+    TASK = Running
+    OPTIONS: ClassVar[dict[str, Any]] = {**_ROBOT, "noisy_below": -3.0}
+
+    def __init__(self, xml_file: str = "half_cheetah.xml", frame_skip: int = 5, **options: Any) -> None:
+        super().__init__(xml_file, frame_skip, **options)
+
+
+class HalfCheetahDistanceEnv(HalfCheetahEnv):
+    """The same robot, rewarded only for forward speed, with noise that decreases from x = 0 to 20."""
+
+    OPTIONS: ClassVar[dict[str, Any]] = {**_ROBOT, **DISTANCE}

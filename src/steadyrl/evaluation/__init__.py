@@ -1,0 +1,1 @@
+"""From any policy to a risk report."""

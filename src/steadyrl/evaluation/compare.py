@@ -1,0 +1,195 @@
+"""Comparison of two policies: the difference in every risk measure, with confidence intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steadyrl.envs.resolve import EnvLike
+from steadyrl.evaluation.evaluate import check, discount_of, evaluate
+from steadyrl.evaluation.risk_report import (
+    CONFIDENCE,
+    REPORTED,
+    Estimate,
+    Risk,
+    RiskReport,
+    aligned,
+    bootstrap_intervals,
+    json_number,
+    measures,
+    metric_text,
+    number_text,
+    risk_dict,
+)
+
+LOWER_IS_BETTER = ("standard_deviation", "variance", "gini_deviation")
+
+
+def compare(
+    policy_a: Any,
+    policy_b: Any,
+    env: EnvLike,
+    episodes: int = 100,
+    gamma: float | None = None,
+    deterministic: bool = False,
+    seed: int = 0,
+) -> Comparison:
+    """Evaluate two policies in the same environment and report a - b for every measure, with confidence intervals.
+
+    Example:
+        >>> comparison = compare(mean_gini, reinforce, "steadyrl/GuardedMaze-v0", episodes=200)
+        >>> print(comparison)  # or comparison.better["gini_deviation"]
+
+    Episode i of both policies starts from the same seed (common random numbers), so randomness that affects both in
+    the same way cancels in the difference. Intervals are bootstrapped from pairs of episodes. They are valid however
+    strongly the two episodes of a pair are correlated; resampling both policies independently would be valid only
+    without correlation.
+
+    Args:
+        policy_a: An agent, an object with `predict`, or a function of the observation, as in `evaluate`.
+        policy_b: The same.
+        env: A Gymnasium id, an environment, or a function that makes one.
+        episodes: Number of episodes for each policy, at least 2.
+        gamma: Discount factor of `comparison.discounted`; by default the `gamma` of the policies, or 1 if neither
+            has one.
+        deterministic: Whether an agent or `predict` takes its most likely action.
+        seed: Seed of the episodes, of an agent's actions and of the intervals.
+    """
+    for policy in (policy_a, policy_b):
+        check(policy, env, episodes, seed)
+    discount = _common_discount(policy_a, policy_b, gamma)
+    a, b = (evaluate(policy, env, episodes, discount, deterministic, seed) for policy in (policy_a, policy_b))
+    return Comparison.of(a, b)
+
+
+@dataclass(frozen=True)
+class Comparison(Risk):
+    """The difference a - b in the risk of two policies. Each interval has 95 % coverage on its own, not jointly."""
+
+    discounted: Risk
+    """The same differences for discounted returns."""
+    facts: dict[str, float]
+    """The differences in the episode metrics, without intervals."""
+    a: RiskReport = field(repr=False)
+    b: RiskReport = field(repr=False)
+
+    @classmethod
+    def of(cls, a: RiskReport, b: RiskReport) -> Comparison:
+        """Compare two reports with the same number of episodes, seed and discount factor."""
+        for name in ("episodes", "gamma", "seed"):
+            if getattr(a, name) != getattr(b, name):
+                raise ValueError(
+                    f"{name} is {getattr(a, name)} in one report and {getattr(b, name)} in the other: "
+                    f"their episodes cannot be paired. Evaluate both with the same {name}."
+                )
+        return cls(
+            **vars(_difference(a, b, a.returns, b.returns, a.seed)),
+            discounted=_difference(a.discounted, b.discounted, a.discounted_returns, b.discounted_returns, a.seed),
+            facts={name: a.facts[name] - b.facts[name] for name in a.facts if name in b.facts},
+            a=a,
+            b=b,
+        )
+
+    @property
+    def better(self) -> dict[str, str | None]:
+        """For each measure of the undiscounted returns, the better policy, "a" or "b"; None if inconclusive.
+
+        A difference is conclusive if its interval excludes 0. Higher is better for the mean and CVaR, lower for
+        dispersion.
+        """
+        return _better(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The attributes by name, for `json.dumps`; non-finite numbers become None."""
+        return {
+            "confidence": CONFIDENCE,
+            **risk_dict(self),
+            "better": self.better,
+            "discounted": {**risk_dict(self.discounted), "better": _better(self.discounted)},
+            "facts": {name: json_number(value) for name, value in self.facts.items()},
+            "a": self.a.to_dict(),
+            "b": self.b.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        """Tables of both policies and their differences, and a one-line conclusion."""
+        a, b = self.a, self.b
+        title = f"{a.episodes} episodes each, seed {a.seed}; a - b with [low, high] at {CONFIDENCE:.0%} confidence"
+        blocks = [title, _table("undiscounted", a, b, self)]
+        if a.gamma < 1:
+            blocks.append(_table(f"discounted by {a.gamma:g}", a.discounted, b.discounted, self.discounted))
+        if self.facts:
+            rows = [["metric", "a", "b"]]
+            rows += [[name, metric_text(name, a.facts[name]), metric_text(name, b.facts[name])] for name in self.facts]
+            blocks.append(aligned(rows))
+        blocks.append(_conclusion(self))
+        return "\n\n".join(blocks)
+
+
+def _common_discount(policy_a: Any, policy_b: Any, gamma: float | None) -> float:
+    given = [discount_of(policy, gamma) for policy in (policy_a, policy_b) if gamma is not None or _has_gamma(policy)]
+    if len(set(given)) > 1:
+        raise ValueError(
+            f"policy_a discounts by {given[0]:g} and policy_b by {given[1]:g}: their discounted returns are not "
+            "comparable. Pass gamma, for example gamma=1."
+        )
+    return given[0] if given else 1.0
+
+
+def _has_gamma(policy: Any) -> bool:
+    return getattr(policy, "gamma", None) is not None
+
+
+def _difference(a: Risk, b: Risk, A: NDArray[np.float64], B: NDArray[np.float64], seed: int) -> Risk:
+    """Every measure of the returns `A` [n] minus that of `B` [n], which are paired by episode."""
+    extremes: dict[str, Any] = {"minimum": a.minimum - b.minimum, "maximum": a.maximum - b.maximum}
+    values = {name: getattr(a, name).value - getattr(b, name).value for name in REPORTED}
+    if a.minimum == a.maximum and b.minimum == b.maximum:
+        constant: dict[str, Any] = {name: Estimate(value, value, value) for name, value in values.items()}
+        return Risk(**constant, **extremes)
+
+    def statistic(R_a: NDArray[np.float64], R_b: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
+        return measures(R_a) - measures(R_b)
+
+    # Returns near the largest float have infinite variances, whose difference is NaN.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        low, high = bootstrap_intervals((A, B), statistic, seed).tolist()
+    limits = zip(REPORTED, low, high, strict=True)
+    estimates: dict[str, Any] = {name: Estimate(values[name], lower, upper) for name, lower, upper in limits}
+    return Risk(**estimates, **extremes)
+
+
+def _better(difference: Risk) -> dict[str, str | None]:
+    winners: dict[str, str | None] = {}
+    for name in REPORTED:
+        _, low, high = getattr(difference, name)
+        a_is_higher = True if low > 0 else False if high < 0 else None
+        a_is_better = a_is_higher if a_is_higher is None else a_is_higher != (name in LOWER_IS_BETTER)
+        winners[name] = None if a_is_better is None else "a" if a_is_better else "b"
+    return winners
+
+
+def _table(title: str, a: Risk, b: Risk, difference: Risk) -> str:
+    winners = _better(difference)
+    rows = [[title, "a", "b", "a - b", "better"]]
+    for measure in fields(Risk):
+        values = [getattr(risk, measure.name) for risk in (a, b, difference)]
+        *cells, difference_text = (str(x) if isinstance(x, Estimate) else number_text(x) for x in values)
+        if measure.name in REPORTED:
+            cells = [number_text(x.value) for x in values[:2]]
+        rows.append([measure.name, *cells, difference_text, winners.get(measure.name) or ""])
+    return aligned(rows)
+
+
+def _conclusion(comparison: Comparison) -> str:
+    """Which policy is better in mean and Gini deviation."""
+
+    def winner(measure: str) -> str:
+        if getattr(comparison, measure) == (0, 0, 0):
+            return "no difference"
+        return comparison.better[measure] or "inconclusive with this many episodes"
+
+    return f"Higher mean: {winner('mean')}. Steadier, by Gini deviation: {winner('gini_deviation')}."

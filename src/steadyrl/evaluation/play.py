@@ -1,0 +1,200 @@
+"""Evaluation episodes of any policy: compiled or in a fast simulator for agents trained there, else one by one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+
+from steadyrl.agents.agent import Agent
+from steadyrl.base.seeding import EvaluationStream, evaluation_stream_seed
+from steadyrl.envs.episode_metrics import stack_metrics
+from steadyrl.envs.fast_simulator import fast_simulator
+from steadyrl.envs.simulator import Simulator
+from steadyrl.rollouts.acting import Actor
+from steadyrl.rollouts.collector import Limits, collect, iterate_steps
+from steadyrl.rollouts.simulators.single import SingleEnvSimulator
+
+MAX_STEPS = 1_000_000
+"""An episode of more steps is an error."""
+SIDE_BY_SIDE = 32
+"""Number of episodes that a fast simulator plays at a time; only their rewards and metrics are kept."""
+
+Played = tuple[list[np.ndarray], dict[str, np.ndarray]]
+"""The rewards of each episode, and name -> [n] for the metrics of the environment."""
+
+
+def play_policy(policy: Any, env: gym.Env[Any, Any], episodes: int, seed: int, deterministic: bool) -> Played:
+    """Play whole episodes; episode i does not depend on how many there are, and its seed not on the policy."""
+    policy_seed = evaluation_stream_seed(seed, EvaluationStream.POLICY)
+    seeds = [evaluation_stream_seed(seed, EvaluationStream.EPISODES, index) for index in range(episodes)]
+    if isinstance(policy, Agent):
+        compiled = policy.play_compiled(env, episodes, policy_seed, deterministic)
+        if compiled is not None:
+            return list(np.asarray(compiled.rewards, dtype=np.float64)), compiled.episode_metrics
+        simulator = _fast(policy, env, min(episodes, SIDE_BY_SIDE))
+        if simulator is not None:
+            actor = _RowwiseActor(**vars(policy.actor()))
+            return _play_fast(actor, simulator, str(env), seeds, deterministic)
+    acts = _PolicyActs(_act_function(policy, env.action_space, policy_seed, deterministic))
+    return _play_one_by_one(acts, env, seeds)
+
+
+def _fast(agent: Agent, env: gym.Env[Any, Any], size: int) -> Simulator | None:
+    """The fast simulator of the environment, if the agent was trained in it."""
+    fast = fast_simulator(env)
+    if fast is None or fast.engine != agent.engine or fast.unsupported is not None:
+        return None
+    return fast.make(size)
+
+
+def _play_fast(actor: Actor, simulator: Simulator, env_name: str, seeds: list[int], deterministic: bool) -> Played:
+    rewards, metrics = [], []
+    with closing(simulator), _progress(len(seeds)) as advance:
+        for start in range(0, len(seeds), simulator.size):
+            batch = seeds[start : start + simulator.size]
+            limits = Limits(env_name, MAX_STEPS, first_episode=start)
+            episodes = collect(simulator, actor, batch, limits, deterministic)
+            rewards += [row[mask > 0] for row, mask in zip(episodes.rewards, episodes.mask, strict=True)]
+            metrics.append(episodes.episode_metrics)
+            advance(len(batch))
+    return rewards, {name: np.concatenate([part[name] for part in metrics]) for name in metrics[0]}
+
+
+@dataclass(frozen=True)
+class _RowwiseActor(Actor):
+    """Acts on one observation at a time.
+
+    The rounding of a matrix product depends on its number of rows, so an action in a batch would depend on how many
+    episodes are played, and physics amplify the difference.
+    """
+
+    def act(self, features: Any, noise: Any) -> Any:
+        """See `Actor`."""
+        noises = [None] * len(features) if noise is None else noise[:, None]
+        return np.concatenate(
+            [super(_RowwiseActor, self).act(*row) for row in zip(features[:, None], noises, strict=True)]
+        )
+
+
+def _play_one_by_one(acts: _PolicyActs, env: gym.Env[Any, Any], seeds: list[int]) -> Played:
+    simulator, rewards, metrics = SingleEnvSimulator(env), [], []
+    with _progress(len(seeds)) as advance:
+        for index, seed in enumerate(seeds):
+            acts.episode_start = True
+            limits = Limits(str(env), MAX_STEPS, first_episode=index)
+            episode = []
+            for step in iterate_steps(simulator, lambda: acts, None, [seed], limits):
+                episode.append(step.result.rewards[0])  # Observations are not kept: they could fill the memory.
+            rewards.append(np.array(episode))
+            metrics.append(step.result.episode_metrics[0])
+            advance(1)
+    return rewards, stack_metrics(metrics)
+
+
+class _PolicyActs:
+    """Any policy as `Acts`, for one episode at a time with the environment's own observations."""
+
+    def __init__(self, act: Callable[[Any, bool], Any]) -> None:
+        self._act, self.episode_start = act, True
+
+    def features(self, observations: Any) -> Any:
+        """Unchanged."""
+        return observations
+
+    def act(self, features: Any, noise: Any) -> Any:
+        """[action]."""
+        action = self._act(features[0], self.episode_start)
+        self.episode_start = False
+        return [action]
+
+    def to_space(self, actions: Any) -> Any:
+        """Unchanged."""
+        return actions
+
+
+def _act_function(policy: Any, space: gym.Space[Any], seed: int, deterministic: bool) -> Callable[[Any, bool], Any]:
+    """`act(observation, episode_start)` of any policy. An agent's actions are not checked: they are in its space."""
+    if isinstance(policy, Agent):
+        act = policy.act_function(seed, deterministic)
+        return lambda observation, _: act(observation)
+    if callable(getattr(policy, "predict", None)):
+        return _predict_function(policy, space, deterministic)
+    return lambda observation, _: _checked_action(policy(observation), space)
+
+
+def _predict_function(policy: Any, space: gym.Space[Any], deterministic: bool) -> Callable[[Any, bool], Any]:
+    """Acts by `predict`, passing a recurrent policy its state from step to step, anew in each episode."""
+    state: Any = None
+
+    def act(observation: Any, episode_start: bool) -> Any:
+        nonlocal state
+        prediction = policy.predict(
+            observation,
+            state=None if episode_start else state,
+            episode_start=np.array([episode_start]),
+            deterministic=deterministic,
+        )
+        if not (isinstance(prediction, tuple) and len(prediction) == 2):
+            raise TypeError(
+                f"predict of {type(policy).__name__} returned a {type(prediction).__name__}, not "
+                "(action, state). Return both, with None for the state of a policy that has none; "
+                "or pass a function of the observation."
+            )
+        action, state = prediction
+        return _checked_action(action, space)
+
+    return act
+
+
+def _checked_action(action: Any, space: gym.Space[Any]) -> Any:
+    """`action` as the space holds it: an int in Discrete, an array of the space's precision in Box."""
+    valid = action
+    if isinstance(space, gym.spaces.Discrete):
+        array = _array(action)
+        if array.size == 1 and array.dtype.kind in "iub":
+            valid = int(array.item())
+    elif isinstance(space, gym.spaces.Box):
+        valid = _array(action)
+        if np.can_cast(valid.dtype, space.dtype, casting="same_kind"):
+            valid = valid.astype(space.dtype)
+    if not space.contains(valid):
+        raise ValueError(
+            f"the policy's action {action!r} is not in the environment's {space}. "
+            "Return an action of its type and shape, clipped to its bounds. "
+            "A policy trained on another environment may not fit this one."
+        )
+    return valid
+
+
+def _array(action: Any) -> np.ndarray:
+    try:
+        return np.asarray(action)
+    except ValueError:  # Ragged, such as an (action, state) pair: no space contains it, which is reported above.
+        return np.asarray(action, dtype=object)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr, if that is a terminal and the work takes more than two seconds."""
+    console = Console(stderr=True)
+    progress = Progress(console=console, transient=True, disable=not console.is_interactive)
+    task = progress.add_task("evaluating", total=total)
+    start = time.monotonic()
+
+    def advance(episodes: int) -> None:
+        progress.advance(task, episodes)
+        if time.monotonic() - start > 2:
+            progress.start()  # Does nothing from the second time on.
+
+    try:
+        yield advance
+    finally:
+        progress.stop()

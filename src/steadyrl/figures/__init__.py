@@ -1,1 +1,0 @@
-"""Pictures of runs. They read what runs wrote, and never train."""

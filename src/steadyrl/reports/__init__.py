@@ -1,0 +1,1 @@
+"""Tables, figures and HTML reports made from run folders."""

@@ -1,0 +1,1 @@
+"""Figures of finished runs, drawn with Matplotlib."""

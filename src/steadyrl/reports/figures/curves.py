@@ -1,0 +1,93 @@
+"""Learning curves: one column per variant, one row per measure, with a band of one standard error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+if TYPE_CHECKING:
+    from steadyrl.runs.experiment import Experiment, Row
+
+Curves = dict[str, Any]
+"""Metric -> [seeds, records]."""
+
+
+class Recorded(NamedTuple):
+    """The recorded curves of one method in one variant."""
+
+    training: Curves
+    """Metrics of the training episodes."""
+    evaluations: Curves
+    """Metrics of the evaluation episodes; empty if there are none."""
+
+
+COLOURS = ("#4c72b0", "#c44e52", "#dd8452", "#e5ae38", "#55a868", "#8172b3", "#937860", "#64b5cd", "#8c8c8c", "#da8bc3")
+
+
+def draw_curves(
+    experiment: Experiment,
+    recorded: dict[tuple[str, str], Recorded],
+    figure_name: str,
+    path: Path,
+    over: str = "episodes",
+) -> None:
+    """Draw a figure of the experiment and save it to `path`, with training "episodes" or "timesteps" on the x axis."""
+    variants, rows = experiment.variants, experiment.figures[figure_name]
+    figure = Figure(figsize=(4.2 * len(variants), 2.1 * len(rows) + 1.2), layout="constrained")
+    axes = figure.subplots(len(rows), len(variants), squeeze=False, sharex=True)
+    for column, variant in enumerate(variants):
+        axes[0, column].set_title(variant.name)
+        axes[-1, column].set_xlabel(f"training {over.removeprefix('time')}")
+        axes[-1, column].xaxis.set_major_locator(MaxNLocator(5))  # Few ticks: numbers of timesteps are long.
+        for number, row in enumerate(rows):
+            panel = axes[number, column]
+            panel.set_ylabel(row.label if column == 0 else "")
+            for line, method in enumerate(experiment.methods):
+                _draw(panel, recorded[variant.name, method.name], row, over, method.title, style(line))
+            if row.metric.endswith("_rate"):
+                # The rate over all episodes so far grows slowly, so its axis is not fixed to [0, 1].
+                panel.set_ylim(0 if row.so_far else -0.03, None if row.so_far else 1.03)
+            panel.grid(alpha=0.25)
+            panel.spines[["top", "right"]].set_visible(False)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
+    seeds = experiment.scale.seeds
+    note = f"mean of {seeds} seeds, shaded: one standard error" if seeds > 1 else "one seed"
+    figure.supxlabel(note, fontsize="small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def style(number: int) -> dict[str, Any]:
+    """The line style of a method: a distinct colour, with a new dash pattern when the colours repeat."""
+    dashes = ("-", "--", ":")
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes[number // len(COLOURS) % len(dashes)]}
+
+
+def _draw(panel: Axes, recorded: Recorded, row: Row, over: str, title: str, line: dict[str, Any]) -> None:
+    curves: Curves = getattr(recorded, row.of)
+    if row.metric not in curves:
+        return
+    values = so_far(curves, row.metric) if row.so_far else curves[row.metric]
+    x, mean = curves[over].mean(axis=0), values.mean(axis=0)
+    panel.plot(x, mean, label=title, linewidth=1.4, **line)
+    if len(values) > 1:
+        error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        panel.fill_between(x, mean - error, mean + error, color=line["color"], alpha=0.2, linewidth=0)
+
+
+def so_far(curves: Curves, metric: str) -> Any:
+    """The mean of a metric over all training episodes so far; for white paths, the paper's risk-aversion rate."""
+    episodes = curves["episodes"]
+    episodes_per_record = np.diff(episodes, axis=1, prepend=0)
+    return np.cumsum(curves[metric] * episodes_per_record, axis=1) / episodes
+
+
+def last_tenth(values: Any) -> Any:
+    """[seeds]: the mean of each seed's last tenth of records."""
+    return np.asarray(values[:, -max(1, values.shape[1] // 10) :].mean(axis=1))

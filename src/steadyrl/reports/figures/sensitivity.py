@@ -1,0 +1,52 @@
+"""Sensitivity to one setting: measures in the last tenth of training over its values, for each method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from steadyrl.reports.figures.curves import Curves, last_tenth
+
+if TYPE_CHECKING:
+    from steadyrl.runs.experiment import Experiment
+
+COLOURS = ("#4c72b0", "#c44e52", "#55a868", "#8172b3")
+
+
+def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curves], path: Path) -> None:
+    """Draw one column per method, one row per measure and one line per variant, with bars of one standard error."""
+    sensitivity = experiment.sensitivity
+    assert sensitivity is not None
+    rows = experiment.figures["sensitivity"]
+    methods = [method for method in experiment.methods if method.name in sensitivity.values]
+    figure = Figure(figsize=(3.2 * len(methods), 2.2 * len(rows) + 0.8), layout="constrained")
+    axes = figure.subplots(len(rows), len(methods), squeeze=False, sharex="col", sharey="row")
+    for column, method in enumerate(methods):
+        values = list(sensitivity.values[method.name])
+        axes[0, column].set_title(AGENT_TITLES.get(method.agent, method.agent))
+        axes[-1, column].set_xlabel("lambda")
+        for number, row in enumerate(rows):
+            panel = axes[number, column]
+            panel.set_ylabel(row.label if column == 0 else "")
+            if max(values) / min(values) > 10:
+                panel.set_xscale("log")
+            for colour, variant in zip(COLOURS, experiment.variants, strict=False):
+                finals = [last_tenth(curves[variant.name, f"{method.name}={value:g}"][row.metric]) for value in values]
+                means = [final.mean() for final in finals]
+                errors = [final.std(ddof=1) / np.sqrt(len(final)) if len(final) > 1 else 0.0 for final in finals]
+                panel.errorbar(values, means, errors, color=colour, label=variant.name, marker="o", ms=3.5, capsize=2)
+            panel.axvline(method.settings[sensitivity.setting], color="grey", linestyle=":", linewidth=1)
+            panel.grid(alpha=0.25)
+            panel.spines[["top", "right"]].set_visible(False)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
+    scale = sensitivity.scale
+    note = f"last tenth of {scale.episodes:,} episodes, mean and standard error of {scale.seeds} seeds"
+    figure.supxlabel(f"{note}; dotted: value in the main experiment", fontsize="small")
+    figure.savefig(path, dpi=150)
+
+
+AGENT_TITLES = {"mg": "MG", "mvo": "MVO", "tamar": "Tamar", "mvp": "MVP"}

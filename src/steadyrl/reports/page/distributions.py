@@ -1,0 +1,93 @@
+"""Evaluation episodes of trained agents: returns, episode metrics, and visits to the cells of a maze."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steadyrl.agents import load
+from steadyrl.envs.finite import finite_model
+from steadyrl.envs.guarded_maze import Maze
+from steadyrl.evaluation.risk_report import CONFIDENCE, REPORTED, Estimate, measure_risk
+from steadyrl.reports.page.runs_found import FoundRun, Notes
+from steadyrl.rollouts.episodes import Episodes
+
+Array = NDArray[np.float64]
+
+MARKED = ("mean", "gini_deviation", "cvar_10")
+"""The measures of `risk_report.REPORTED` that are marked in a distribution plot."""
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class AgentEpisodes:
+    """n evaluation episodes of one trained agent."""
+
+    returns: Array
+    """[n]: the undiscounted returns."""
+    episode_metrics: dict[str, Array]
+    """name -> [n]."""
+    maze: Maze | None = field(repr=False)
+    visits: Array | None = field(repr=False)
+    """[height, width]: the mean number of visits per episode to each cell; None if the environment is not a maze."""
+
+
+def evaluate_agent(run: FoundRun, episodes: int, notes: Notes) -> AgentEpisodes | None:
+    """Evaluate the agent of a run in its training environment, with its own seed.
+
+    Returns None, and adds the reason to `notes`, if the agent or its environment cannot be loaded.
+    """
+    if not run.checkpoint.is_file():
+        notes["no checkpoint: not in the return distributions"].append(run.name)
+        return None
+    try:
+        agent = load(run.checkpoint)
+    except (ValueError, OSError, ImportError) as error:
+        reason = str(error).removeprefix(str(run.checkpoint)).strip(": ")
+        notes[f"checkpoint: {reason} Not in the return distributions"].append(run.name)
+        return None
+    if agent.env is None:
+        notes["its environment cannot be recreated here: not in the return distributions"].append(run.name)
+        return None
+    rollout = agent.play(episodes, agent.seed)
+    maze = finite_model(agent.env)
+    maze = maze if isinstance(maze, Maze) else None
+    return AgentEpisodes(
+        returns=np.asarray(rollout.rewards, np.float64).sum(axis=1),
+        episode_metrics={name: np.asarray(values, np.float64) for name, values in rollout.episode_metrics.items()},
+        maze=maze,
+        visits=visits_of(maze, rollout) if maze else None,
+    )
+
+
+def visits_of(maze: Maze, episodes: Episodes) -> Array:
+    """[height, width]: the mean number of visits per episode to each cell, including the final cell."""
+    visits = np.zeros(maze.grid.size)
+    cells, mask = np.asarray(episodes.observations), np.asarray(episodes.mask) > 0
+    np.add.at(visits, cells[mask], 1.0)
+    np.add.at(visits, np.asarray(episodes.last_observations), 1.0)
+    return visits.reshape(maze.grid.shape) / len(cells)
+
+
+def marks_of(returns: Sequence[Array]) -> dict[str, Estimate]:
+    """The measures in `MARKED` of the episodes of all seeds pooled, with confidence intervals.
+
+    Returns vary between seeds as well as between the episodes of a seed, so the bootstrap resamples seeds first and
+    then episodes within each. A single seed has the intervals of `measure_risk`.
+    """
+    pooled = np.concatenate(returns)
+    if len(returns) == 1 or pooled.min() == pooled.max():
+        risk = measure_risk(pooled, seed=0)
+        return {name: getattr(risk, name) for name in MARKED}
+    n, rng = min(map(len, returns)), np.random.default_rng(0)
+    table = np.stack([sample[:n] for sample in returns])
+    seeds = rng.integers(len(table), size=(RESAMPLES, len(table), 1))
+    resamples = table[seeds, rng.integers(n, size=(RESAMPLES, len(table), n))].reshape(RESAMPLES, -1)
+    tail = (1 - CONFIDENCE) / 2
+    return {
+        name: Estimate(float(measure(pooled)), *np.quantile(measure(resamples), [tail, 1 - tail]).tolist())
+        for name, measure in ((name, REPORTED[name]) for name in MARKED)
+    }

@@ -1,0 +1,185 @@
+"""Result tables of an experiment: measures at the end of training, with confidence intervals over seeds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import rich.box
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from steadyrl.base.files import write_atomic
+from steadyrl.reports.figures.curves import Curves, Recorded, last_tenth, so_far
+from steadyrl.runs.experiment import Experiment, Method, Variant
+from steadyrl.training.run_folder import versions
+
+EXACT = {"exact_mean": "exact E", "exact_variance": "exact V", "exact_gini_deviation": "exact GD"}
+"""Exact measures of the discounted return, recorded for finite MDPs, and their headings."""
+
+
+class Cell(NamedTuple):
+    """The runs of one method in one variant."""
+
+    variant: Variant
+    method: Method
+    recorded: Recorded
+
+
+class Column(NamedTuple):
+    """A column of the tables: a heading, and one value per seed."""
+
+    heading: str
+    metric: str
+    source: str
+    """The field of `Recorded` that holds the metric."""
+    final: Callable[[Curves, str], NDArray[np.float64]]
+    """(curves, metric) -> [seeds]: the value at the end of training."""
+
+    def values(self, recorded: Recorded) -> NDArray[np.float64]:
+        """[seeds]: the value at the end of training."""
+        return self.final(getattr(recorded, self.source), self.metric)
+
+
+def columns_of(experiment: Experiment, cells: Iterable[Cell]) -> list[Column]:
+    """Columns for returns, Gini deviation, episode metrics and exact measures, as far as all cells have them."""
+    cells = list(cells)
+    recorded = cells[0].recorded
+    episode_metrics = [name for name in recorded.training if name.endswith("_rate") or name == "distance"]
+    so_far_rows = [row for rows in experiment.figures.values() for row in rows if row.so_far]
+    columns = [
+        Column("evaluation return", "return", "evaluations", _last_tenth),
+        Column("greedy", "greedy_return", "evaluations", _last_tenth),
+        Column("return", "return", "training", _last_tenth),
+        Column("GD", "gini_deviation", "training", _last_tenth),
+        *(Column(_heading(name), name, "training", _last_tenth) for name in episode_metrics),
+        *(Column(f"{_heading(row.metric)} so far", row.metric, "training", _so_far_at_end) for row in so_far_rows),
+        *(Column(title, name, "evaluations", _at_end) for name, title in EXACT.items()),
+    ]
+    return [c for c in columns if all(c.metric in getattr(cell.recorded, c.source) for cell in cells)]
+
+
+def _heading(metric: str) -> str:
+    return metric.removesuffix("_rate").replace("_", " ")
+
+
+def _last_tenth(curves: Curves, metric: str) -> NDArray[np.float64]:
+    return np.asarray(last_tenth(curves[metric]))
+
+
+def _so_far_at_end(curves: Curves, metric: str) -> NDArray[np.float64]:
+    return np.asarray(so_far(curves, metric)[:, -1])
+
+
+def _at_end(curves: Curves, metric: str) -> NDArray[np.float64]:
+    return np.asarray(curves[metric][:, -1])
+
+
+def interval(values: NDArray[np.float64]) -> tuple[float, float]:
+    """The 95 % bootstrap confidence interval of the mean over seeds; for a constant sample, its value."""
+    from scipy.stats import bootstrap
+
+    if len(values) < 2 or np.ptp(values) == 0:
+        return float(values.mean()), float(values.mean())
+    result = bootstrap((values,), np.mean, n_resamples=2000, method="percentile", rng=np.random.default_rng(0))
+    return float(result.confidence_interval.low), float(result.confidence_interval.high)
+
+
+def print_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell]) -> None:
+    """Print a table that fits a terminal, and the source of the settings of each method."""
+    title = f"{_title(experiment)}{' (± standard error)' * (experiment.scale.seeds > 1)}"
+    # Only what fits a terminal; the file written by `write_summary` has all columns.
+    columns = [c for c in columns_of(experiment, cells.values()) if c.source == "training" and c.final is _last_tenth]
+    table = Table(title=title, title_justify="left", box=rich.box.SIMPLE, padding=(0, 1, 0, 0))
+    for heading in ("", "method", *(column.heading for column in columns)):
+        table.add_column(heading, justify="left" if heading in ("", "method") else "right", no_wrap=True)
+    for cell in cells.values():
+        values = [_with_error(column.metric, column.values(cell.recorded)) for column in columns]
+        table.add_row(cell.variant.name, cell.method.title, *values)
+    Console().print(table)
+    for method in experiment.methods:
+        print(f"{method.title}: {_source(experiment, method)}.")
+
+
+def write_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell], path: Path) -> None:
+    """Write the full table with bootstrap intervals, and the command, versions and settings, as Markdown."""
+    columns = columns_of(experiment, cells.values())
+    headings = ["", "method", *(column.heading for column in columns)]
+    rows = []
+    for cell in cells.values():
+        values = [_with_interval(column.metric, column.values(cell.recorded)) for column in columns]
+        rows.append([cell.variant.name, cell.method.title, *values])
+    lines = [headings, ["---"] * len(headings), *rows]
+    packages = ", ".join(f"{name} {version}" for name, version in versions().items())
+    command = " ".join(["steadyrl", *sys.argv[1:]])
+    text = [
+        f"{_title(experiment)}, seeds 0 to {experiment.scale.seeds - 1}.",
+        f"    {command}",
+        f"{datetime.now(UTC):%Y-%m-%d}; {packages}",
+        "\n".join(f"| {' | '.join(line)} |" for line in lines),
+        "\n".join(f"- {method.title}: {_source(experiment, method)}." for method in experiment.methods),
+    ]
+    write_atomic(path, ("\n\n".join(text) + "\n").encode())
+
+
+def write_curves(cells: dict[tuple[str, str], Cell], path: Path, points: int = 20) -> None:
+    """Write the learning curves as JSON: mean and standard error over seeds, at about `points` points."""
+    by_variant: dict[str, Any] = {}
+    for (variant, method), cell in cells.items():
+        curves = {kind: _downsample(getattr(cell.recorded, kind), points) for kind in Recorded._fields}
+        by_variant.setdefault(variant, {})[method] = curves
+    write_atomic(path, json.dumps(by_variant).encode())
+
+
+def _downsample(curves: Curves, points: int) -> dict[str, Any]:
+    records = curves["episodes"].shape[1]
+    indices = np.unique(np.linspace(0, records - 1, min(points, records)).astype(int))
+    metrics = {name: curves[name][:, indices] for name in curves if name not in ("iteration", "episodes", "time")}
+    seeds = len(curves["episodes"])
+    return {
+        "episodes": curves["episodes"][0, indices].tolist(),
+        "mean": {name: _rounded(values.mean(axis=0)) for name, values in metrics.items()},
+        "standard_error": {
+            name: _rounded(values.std(axis=0, ddof=1) / np.sqrt(seeds)) for name, values in metrics.items() if seeds > 1
+        },
+    }
+
+
+def _rounded(values: Any) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]
+
+
+def _source(experiment: Experiment, method: Method) -> str:
+    """The source of the settings, and the number of timesteps if the method is trained for timesteps."""
+    steps = experiment.scale_of(method).timesteps
+    return f"{method.source}; trained for {steps:,} steps" if steps else method.source
+
+
+def _title(experiment: Experiment) -> str:
+    budgets = {tuple(experiment.scale_of(method).budget.items()) for method in experiment.methods}
+    ((unit, number),) = budgets.pop() if len(budgets) == 1 else (("", 0),)
+    length = {"episodes": f"{number:,} episodes", "timesteps": f"{number:,} steps"}.get(unit, "training")
+    seeds = experiment.scale.seeds
+    return f"{experiment.title}, last tenth of {length}, {seeds} seed{'s' * (seeds > 1)}"
+
+
+def _with_error(name: str, values: Any) -> str:
+    if len(values) < 2:
+        return f"{100 * values.mean():.0f} %" if name.endswith("_rate") else f"{values.mean():.1f}"
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    if name.endswith("_rate"):
+        return f"{100 * values.mean():.0f} ±{100 * error:.0f} %"
+    return f"{values.mean():.1f} ±{error:.1f}"
+
+
+def _with_interval(name: str, values: Any) -> str:
+    low, high = interval(values)
+    if name.endswith("_rate"):
+        return f"{100 * values.mean():.0f} [{100 * low:.0f}, {100 * high:.0f}] %"
+    return f"{values.mean():.2f} [{low:.2f}, {high:.2f}]"

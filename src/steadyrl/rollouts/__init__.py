@@ -1,0 +1,1 @@
+"""From an environment and a policy to whole episodes."""

@@ -1,0 +1,79 @@
+"""A policy evaluated in NumPy, and the random numbers of its actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from steadyrl.base.seeding import Stream, stream_generator
+from steadyrl.envs.spaces import features
+from steadyrl.rollouts.normalization import RunningMoments
+
+BLOCK = 64
+"""Number of steps for which random numbers are drawn at once."""
+
+
+class NumpyPolicy(Protocol):
+    """A policy evaluated in NumPy, because calling a compiled program would cost more than the action itself."""
+
+    def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
+        """[steps, ...]: the random numbers of the next `steps` actions of one episode."""
+        ...
+
+    def act(self, parameters: Any, observations: Any, noise: Any) -> Any:
+        """[k, ...]: an action for each observation; the most likely one if `noise` is None."""
+        ...
+
+    def to_space(self, actions: Any) -> Any:
+        """The actions in the form of the environment's action space."""
+        ...
+
+
+@dataclass(frozen=True)
+class Actor:
+    """A policy with its parameters, and the preprocessing of its observations."""
+
+    policy: NumpyPolicy
+    parameters: Any
+    """NumPy arrays."""
+    observation_space: gym.Space[Any] | None
+    """The space that features are computed from; None for tables, which take the index of a state."""
+    moments: RunningMoments | None = None
+    """For normalization; None for no normalization."""
+
+    def features(self, observations: Any) -> Any:
+        """[k, ...]: the features of k observations of a simulator, before normalization."""
+        return observations if self.observation_space is None else features(self.observation_space, observations)
+
+    def normalize(self, features: Any) -> Any:
+        """Features as inputs of the networks."""
+        return features if self.moments is None else self.moments.normalize(features)
+
+    def act(self, features: Any, noise: Any) -> Any:
+        """[k, ...]: an action for each row of features; the most likely one if `noise` is None."""
+        return self.policy.act(self.parameters, self.normalize(features), noise)
+
+    def to_space(self, actions: Any) -> Any:
+        """The actions in the form of the environment's action space."""
+        return self.policy.to_space(actions)
+
+
+class ActionNoise:
+    """The random numbers of the actions of n episodes, each from a separate stream seeded with the episode's seed."""
+
+    def __init__(self, policy: NumpyPolicy, seeds: Any) -> None:
+        self._policy = policy
+        self._generators = [stream_generator(int(seed), Stream.ACTIONS) for seed in seeds]
+
+    def at(self, t: int, slots: Any) -> Any:
+        """[k, ...]: the random numbers of step t for the episodes `slots`; to be called for t = 0, 1, ... in turn."""
+        if t % BLOCK == 0:
+            # [BLOCK, n, ...]: one row per step.
+            drawn = [self._policy.noise(generator, BLOCK) for generator in self._generators]
+            self._block = np.ascontiguousarray(np.stack(drawn, axis=1))
+        row = self._block[t % BLOCK]
+        return row if len(slots) == len(row) else row[slots]

@@ -1,0 +1,1 @@
+"""Generic simulators: Gymnasium environments, vector environments and EnvPool."""

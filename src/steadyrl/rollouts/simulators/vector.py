@@ -1,0 +1,94 @@
+"""A Gymnasium `VectorEnv` passed by the user, as a simulator; supports all three autoreset modes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from steadyrl.envs.episode_metrics import metrics_of
+from steadyrl.envs.simulator import SlotError, StepResult, row_of
+from steadyrl.envs.spaces import flat_rows, stackable
+
+
+class VectorEnvSimulator:
+    """Slots are the sub-environments of a `VectorEnv`.
+
+    It can only be stepped as a whole. When an episode ends before the others of its batch, its sub-environment starts
+    another one, which is ignored; the steps of that are counted in `idle_steps`. Some vector environments accept only
+    one seed for all sub-environments; an episode then depends on the seeds of its whole batch.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        self.observation_space, self.action_space = env.single_observation_space, env.single_action_space
+        self.size, self.idle_steps = env.num_envs, 0
+        self._env = env
+        self._mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
+        self._shape, self._dtype = stackable(self.observation_space)
+        self._one_seed = False
+        self._actions: Any = None
+        self._done = np.zeros(self.size, bool)
+
+    def reset(self, seeds: Sequence[int]) -> Any:
+        """See `Simulator`; sub-environments without an episode are reset with seeds that follow the last one."""
+        unused = [int(seeds[-1]) + 1 + i for i in range(self.size - len(seeds))]
+        try:
+            observations = self._reset([*map(int, seeds), *unused])
+        except Exception as error:
+            raise SlotError(None, f"reset raised {type(error).__name__}: {error}") from error
+        self._actions = None
+        self._done[:] = False
+        return self._rows(observations, np.arange(len(seeds)))
+
+    def _reset(self, seeds: list[int]) -> Any:
+        if not self._one_seed:
+            try:
+                return self._env.reset(seed=seeds)[0]  # type: ignore[arg-type]
+            except (TypeError, ValueError, gym.error.Error):
+                self._one_seed = True  # The `VectorEnv` API requires only support for a single integer.
+        return self._env.reset(seed=int(np.random.SeedSequence(seeds).generate_state(1)[0]))[0]
+
+    def step(self, slots: Any, actions: Any) -> StepResult:
+        """See `Simulator`."""
+        if self._actions is None:  # Slots without an episode repeat the first action.
+            self._actions = np.repeat(actions[:1], self.size, axis=0)
+        self._actions[slots] = actions
+        try:
+            if self._mode == AutoresetMode.DISABLED and self._done.any():
+                self._env.reset(options={"reset_mask": self._done.copy()})
+            observations, rewards, terminated, truncated, info = self._env.step(self._actions.copy())
+        except Exception as error:
+            raise SlotError(None, f"step raised {type(error).__name__}: {error}") from error
+        self.idle_steps += self.size - len(slots)
+        terminated, truncated = np.asarray(terminated), np.asarray(truncated)
+        self._done = terminated | truncated
+        rows, metrics = self._rows(observations, slots), metrics_of(info)
+        if self._mode == AutoresetMode.SAME_STEP and self._done[slots].any():
+            metrics = metrics_of(info.get("final_info", {}))
+            for row in np.flatnonzero(self._done[slots]):
+                slot = int(slots[row])
+                rows[row] = row_of(self.observation_space, self._shape, slot, info["final_obs"][slot])
+        ended = {int(slot): _metrics_in_slot(metrics, slot) for slot in slots[self._done[slots]]}
+        return StepResult(rows, np.asarray(rewards, np.float64)[slots], terminated[slots], truncated[slots], ended)
+
+    def _rows(self, observations: Any, slots: Any) -> Any:
+        """The observations in some slots, as a new array."""
+        rows = flat_rows(self.observation_space, observations)
+        if rows.shape != (self.size, *self._shape):
+            raise SlotError(None, f"observations of shape {rows.shape} for {self.size} of {self.observation_space}")
+        return rows[slots].astype(self._dtype, copy=False)
+
+    def close(self) -> None:
+        """Does nothing: the environment belongs to the user."""
+
+
+def _metrics_in_slot(metrics: dict[str, Any], slot: int) -> dict[str, float]:
+    """The metrics of one episode; `_name` is Gymnasium's mask of the sub-environments that reported `name`."""
+    return {
+        name: float(values[slot])
+        for name, values in metrics.items()
+        if not name.startswith("_") and (f"_{name}" not in metrics or metrics[f"_{name}"][slot])
+    }

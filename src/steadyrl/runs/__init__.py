@@ -1,0 +1,1 @@
+"""Many trainings on disk: jobs, sweeps, experiments, and where they run."""

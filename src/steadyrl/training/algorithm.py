@@ -1,0 +1,126 @@
+"""What engines ask of a method: a policy to act with, and an update for each batch of episodes."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, Protocol
+
+from jax import Array
+
+from steadyrl.rollouts.acting import NumpyPolicy
+from steadyrl.training.replay_buffer import TransitionLayout
+
+BatchKind = Literal["batch", "transitions", "episodes", "replay"]
+"""What an update takes: `Batch`, `Transitions` or `EpisodeBatch` of the episodes just collected; or `ReplayBatch`."""
+
+Metrics = dict[str, Array]
+"""Name -> a number that describes an update, such as its loss."""
+
+
+class Learner(NamedTuple):
+    """Everything that training changes."""
+
+    theta: Any
+    """The parameters of the policy, or of the action values that it follows."""
+    theta_optimiser: Any
+    phi: Any
+    """The parameters of the value function, for methods that have one."""
+    phi_optimiser: Any
+    risk: Any
+    """The running estimates of the risk measure."""
+    seen: Any = ()
+    """The running moments of the observations, if they are normalized; updated by the engine."""
+    key: Any = ()
+    """The random key of updates that draw random numbers."""
+    targets: Any = ()
+    """Target networks."""
+    updates: Any = ()
+    """The number of updates so far, for methods that do not do the same in each."""
+
+
+class Algorithm(Protocol):
+    """A method without its environment: a pytree whose leaves are the numbers of its settings.
+
+    The rest of it, such as the sizes of networks, is what an update is compiled for.
+    """
+
+    @property
+    def settings(self) -> Any:
+        """The agent's settings; engines read `gamma`, `max_episode_steps` and `n`, the episodes in a round."""
+        ...
+
+    @property
+    def batch_kind(self) -> BatchKind:
+        """What `update` takes. The compiled engine does not provide `EpisodeBatch`."""
+        ...
+
+    @property
+    def compilable(self) -> bool:
+        """Whether it can be trained inside a compiled program, with the environment: then it is `Tabular`."""
+        ...
+
+    def init(self, key: Array) -> Learner:
+        """An untrained learner."""
+        ...
+
+    def numpy_policy(self, learner: Learner, exploring_at: int | None = None) -> tuple[NumpyPolicy, Any]:
+        """The learned policy and its parameters in NumPy; or as it explores after so many steps."""
+        ...
+
+    def update(self, learner: Learner, batch: Any) -> tuple[Learner, Metrics]:
+        """The learner after one batch, and metrics; of updates from episodes, also how many `updates` there were."""
+        ...
+
+
+class Tabular(Algorithm, Protocol):
+    """An algorithm whose policies are tables."""
+
+    def exploring_table(self, learner: Learner) -> Array:
+        """[S, A]: the policy that collects episodes."""
+        ...
+
+    def learned_table(self, learner: Learner) -> Array:
+        """[S, A]: the learned policy, without exploration."""
+        ...
+
+
+class OffPolicy(Algorithm, Protocol):
+    """An algorithm that learns from a replay buffer: its `update` takes a `ReplayBatch`."""
+
+    @property
+    def layout(self) -> TransitionLayout:
+        """How the replay buffer stores a transition."""
+        ...
+
+    def after_episode(self, learner: Learner, discounted_return: Array) -> Learner:
+        """What is learned from an episode as a whole, once it is over."""
+        ...
+
+
+class Trainee(Protocol):
+    """What the training loop trains; an agent is one."""
+
+    @property
+    def name(self) -> str:
+        """What the command line and checkpoints call it."""
+        ...
+
+    seed: int
+    engine: str
+    """Where its episodes come from."""
+    settings: Any
+    algorithm: Algorithm
+    learner: Learner
+    replay_buffer: Any
+    source: Any
+    env: Any
+    observation_space: Any
+    action_space: Any
+    iterations: int
+    episodes: int
+    timesteps: int
+    history: list[dict[str, Any]]
+
+    @property
+    def env_name(self) -> str:
+        """The id of the environment, if it has one."""
+        ...

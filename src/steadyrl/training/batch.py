@@ -1,0 +1,170 @@
+"""A batch of trajectories as the updates see it, in either of two forms that the same formulas serve.
+
+Everything that an update sums over the steps of a trajectory is linear in how often a state-action pair occurs and in
+the rewards to go from there. So a trajectory may be given step by step (L = T observations, the P = 1 action taken at
+each), or, for tables, pair by pair (L = S observations, all P = A actions of each, with counts of visits and sums of
+rewards to go). The second form is the same size for every length of episode and needs no look-ups: its observations
+and actions are None, for "the whole table".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from steadyrl.rollouts.compiled import Plays, Tables, rewards_of
+from steadyrl.rollouts.episodes import Episodes
+from steadyrl.training.returns import discount_factors, rewards_to_go
+
+
+class EpisodeBatch(NamedTuple):
+    """n episodes of L steps: `Episodes` with normalized observations, padded to one of a few lengths L."""
+
+    observations: Any
+    actions: Any
+    rewards: Any
+    mask: Any
+    last_observations: Any
+    terminated: Any
+    discounts: Any
+    """[L]: gamma^t, computed in 64 bits."""
+
+    @classmethod
+    def of(cls, episodes: Episodes, gamma: float, normalize: Callable[[Any], Any]) -> EpisodeBatch:
+        """Normalized and padded."""
+        T = episodes.rewards.shape[1]
+        padding = padded_length(T) - T
+
+        def pad(x: Any) -> Any:
+            return np.concatenate([x, np.zeros((len(x), padding, *x.shape[2:]), x.dtype)], axis=1)
+
+        return cls(
+            observations=pad(normalize(episodes.observations)),
+            actions=pad(episodes.actions),
+            rewards=pad(episodes.rewards),
+            mask=pad(episodes.mask),
+            last_observations=normalize(episodes.last_observations),
+            terminated=episodes.terminated,
+            discounts=discount_factors(gamma, T + padding).astype(np.float32),
+        )
+
+    @property
+    def returns(self) -> Array:
+        """[n]: R, the discounted return of each episode."""
+        returns: Array = (jnp.asarray(self.rewards, jnp.float32) * self.discounts).sum(axis=-1)
+        return returns
+
+
+def padded_length(T: int) -> int:
+    """1, 16, 128, then 2^k and 3 * 2^k: few lengths, so that updates are rarely compiled, and little padding.
+
+    Among the short ones an update costs less than its compilation.
+    """
+    if T <= 128:
+        return 1 if T == 1 else 16 if T <= 16 else 128
+    double = 1 << (T - 1).bit_length()
+    return double * 3 // 4 if double * 3 // 4 >= T else double
+
+
+class Weighting(NamedTuple):
+    """The weight of each log pi(a_t|s_t) of trajectory i: `per_reward`_i g_t + `per_visit`_it."""
+
+    per_reward: Array
+    """[n]."""
+    per_visit: Array
+    """[n, L] or [n, 1]."""
+
+
+class Batch(NamedTuple):
+    """n trajectories of L observations with P actions each."""
+
+    observations: Array | None
+    """[n, L, ...], or None for every state in order."""
+    actions: Array | None
+    """[n, L, P, ...], or None for every action in order."""
+    visits: Array
+    """[n, L, P]: how often the trajectory took the action there; 0 in the padding."""
+    rewards_to_go: Array
+    """[n, L, P]: g, summed over those visits; without gamma^t in front (deviation 6)."""
+    returns: Array
+    """[n]: R, the discounted return of the whole trajectory."""
+    lengths: Array
+    """[n]: T, the number of steps."""
+    squared_rewards_to_go: Array
+    """[n]: the sum of g^2 over the steps."""
+    state_visits: Array
+    """[n, L]: `visits` summed over the actions. All updates on a batch share these two sums."""
+    state_rewards_to_go: Array
+    """[n, L]: `rewards_to_go` summed over the actions."""
+
+    @classmethod
+    def of(
+        cls,
+        observations: Array | None,
+        actions: Array | None,
+        visits: Array,
+        rewards_to_go: Array,
+        returns: Array,
+        lengths: Array,
+        squared_rewards_to_go: Array,
+    ) -> Batch:
+        """A batch with its sums."""
+        sums = visits.sum(axis=-1), rewards_to_go.sum(axis=-1)
+        return cls(observations, actions, visits, rewards_to_go, returns, lengths, squared_rewards_to_go, *sums)
+
+    def total(self, x: Array) -> Array:
+        """[n]: the sum over all visits of a trajectory of x, which is [n, L, P], or [L, P] for the whole table."""
+        # As a product of matrices it is vectorized; a plain sum of floats is not, for its order is fixed.
+        return jnp.tensordot(self.visits, x, axes=2) if x.ndim == 2 else (self.visits * x).sum(axis=(1, 2))
+
+    def weights(self, weighting: Weighting) -> Array:
+        """The weight of each log pi in the sum over trajectories and steps: [n, L, P], or [L, P] for the whole table.
+
+        The latter is summed over the trajectories already.
+        """
+        per_reward, per_visit = weighting
+        by_visit = per_visit[..., None] * self.visits
+        if self.observations is None:
+            by_reward = jnp.tensordot(per_reward, self.rewards_to_go, axes=1)
+            return by_reward + jnp.tensordot(jnp.ones_like(per_reward), by_visit, axes=1)
+        return per_reward[:, None, None] * self.rewards_to_go + by_visit
+
+
+def batch_from_episodes(episodes: EpisodeBatch, gamma: Any) -> Batch:
+    """Step by step, from the episodes of any environment."""
+    mask = jnp.asarray(episodes.mask, jnp.float32)
+    g = rewards_to_go(jnp.asarray(episodes.rewards, jnp.float32), gamma) * mask
+    return Batch.of(
+        observations=jnp.asarray(episodes.observations),
+        actions=jnp.asarray(episodes.actions)[:, :, None],
+        visits=mask[..., None],
+        rewards_to_go=g[..., None],
+        returns=episodes.returns,
+        lengths=mask.sum(axis=-1),
+        squared_rewards_to_go=(g**2).sum(axis=-1),
+    )
+
+
+def batch_from_plays(tables: Tables, plays: Plays, gamma: Array) -> Batch:
+    """Pair by pair, from compiled plays; every field has the leading axis of the K policies, and `gamma` is [K]."""
+    S, A, outcomes = tables.reward.shape
+    mask = plays.outcome >= 0
+    g = jnp.moveaxis(rewards_to_go(jnp.moveaxis(rewards_of(tables, plays), 0, -1), gamma[:, None]), -1, 0)
+    pair = jnp.where(mask, plays.outcome // outcomes, 0)
+    _, K, n = pair.shape
+    policy, episode = jnp.indices((K, n))
+    each = jnp.stack([mask.astype(g.dtype), g * mask], axis=-1)
+    sums = jnp.zeros((K, n, S * A, 2), g.dtype).at[policy, episode, pair].add(each)
+    return Batch.of(
+        observations=None,
+        actions=None,
+        visits=sums[..., 0].reshape(K, n, S, A),
+        rewards_to_go=sums[..., 1].reshape(K, n, S, A),
+        returns=g[0],
+        lengths=mask.sum(axis=0).astype(g.dtype),
+        squared_rewards_to_go=((g * mask) ** 2).sum(axis=0),
+    )

@@ -1,0 +1,1 @@
+"""Engines: rounds of collecting episodes and updating parameters."""

@@ -1,0 +1,93 @@
+"""The engine of policy gradients in any environment: episodes from a simulator, and a compiled update."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import jax
+import numpy as np
+
+from steadyrl.base.seeding import training_episode_seed
+from steadyrl.rollouts.acting import Actor
+from steadyrl.rollouts.collector import Limits, collect
+from steadyrl.rollouts.episodes import Episodes
+from steadyrl.rollouts.simulators.choose import simulator_for
+from steadyrl.training.acting import make_actor
+from steadyrl.training.algorithm import Learner, Metrics, Trainee
+from steadyrl.training.batch import EpisodeBatch, batch_from_episodes
+from steadyrl.training.engines.engine import EPISODES_PER_RECORD, Rounds, as_arrays, block_until_ready, check_finite
+from steadyrl.training.returns import discounted_returns
+from steadyrl.training.transitions import transitions_from_episodes
+
+
+class HostEngine:
+    """An `Engine` for one agent. It owns the simulator and the acting policy of the training episodes."""
+
+    def __init__(self, agent: Trainee) -> None:
+        self._agent, self._algorithm = agent, as_arrays(agent.algorithm)
+        self._n, self._gamma = agent.settings.n, agent.settings.gamma
+        self._limits = Limits(agent.env_name, agent.settings.max_episode_steps)
+        self._simulator = simulator_for(agent.engine, agent.source, self._n)
+        # Small rounds are recorded together.
+        self.max_rounds = max(1, EPISODES_PER_RECORD // self._n)
+
+    def advance(self, count: int, timesteps: int) -> list[tuple[Learner, Rounds]]:
+        """See `Engine`."""
+        learner, first, done = self._agent.learner, self._agent.iterations, list[Rounds]()
+        for k in range(first, first + count):
+            learner, rounds = self._round(learner, k)
+            done.append(rounds)
+            timesteps -= int(rounds.lengths.sum())
+            if timesteps <= 0:
+                break
+        check_finite([self._agent], [learner])
+        return [(learner, jax.tree.map(lambda *x: np.stack(x), *done))]
+
+    def _round(self, learner: Learner, k: int) -> tuple[Learner, Rounds]:
+        """Round `k`: act, collect, make the batch, update, record."""
+        clock, idle = [time.perf_counter()], self._simulator.idle_steps
+        actor = make_actor(self._agent.algorithm, learner, self._agent.observation_space, exploring_at=0)
+        episodes = self._collect(actor, k)
+        clock.append(time.perf_counter())
+        batch = EpisodeBatch.of(episodes, self._gamma, actor.normalize)
+        learner, metrics = block_until_ready(_update(self._algorithm, learner, batch))
+        clock.append(time.perf_counter())
+        if actor.moments is not None:
+            learner = learner._replace(seen=actor.moments.update(episodes.observations[episodes.mask > 0]))
+        return learner, self._record(episodes, metrics, clock, self._simulator.idle_steps - idle)
+
+    def close(self) -> None:
+        """See `Engine`."""
+        self._simulator.close()
+
+    def _collect(self, actor: Actor, k: int) -> Episodes:
+        """Whole episodes, each from a seed that follows from the run's seed and the episode's number."""
+        first = k * self._n
+        seeds = [training_episode_seed(self._agent.seed, first + i) for i in range(self._n)]
+        return collect(self._simulator, actor, seeds, self._limits._replace(first_episode=first))
+
+    def _record(self, episodes: Episodes, metrics: Metrics, clock: list[float], idle_steps: int) -> Rounds:
+        return Rounds(
+            returns=episodes.rewards.sum(axis=-1),
+            discounted_returns=discounted_returns(episodes.rewards, self._gamma),
+            lengths=episodes.mask.sum(axis=-1).astype(int),
+            episode_metrics=episodes.episode_metrics,
+            update_metrics={name: np.asarray(value) for name, value in metrics.items()},
+            work={
+                "idle_steps": np.asarray(idle_steps),
+                "seconds_collecting": np.asarray(clock[1] - clock[0]),
+                "seconds_updating": np.asarray(clock[2] - clock[1]),
+            },
+        )
+
+
+@jax.jit
+def _update(algorithm: Any, learner: Learner, episodes: EpisodeBatch) -> tuple[Learner, Metrics]:
+    batch: Any = episodes
+    if algorithm.batch_kind == "batch":
+        batch = batch_from_episodes(episodes, algorithm.settings.gamma)
+    elif algorithm.batch_kind == "transitions":
+        batch = transitions_from_episodes(episodes)
+    result: tuple[Learner, Metrics] = algorithm.update(learner, batch)
+    return result

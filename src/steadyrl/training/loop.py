@@ -1,0 +1,151 @@
+"""The training loop: budgets, rounds, records of metrics, listeners and callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any
+
+import jax
+import numpy as np
+
+from steadyrl.base.signals import defer_signals
+from steadyrl.envs.description import describe_env
+from steadyrl.envs.finite import finite_model
+from steadyrl.training.algorithm import Trainee
+from steadyrl.training.engines.compiled import VMAP_WIDTH, CompiledEngine
+from steadyrl.training.engines.engine import EPISODES_PER_RECORD, Engine
+from steadyrl.training.engines.host import HostEngine
+from steadyrl.training.engines.replay import ReplayEngine
+from steadyrl.training.progress import TrainingProgress
+from steadyrl.training.records import Record, take_over
+
+Listener = Callable[[Sequence[Trainee], Sequence[Sequence[Record]]], None]
+"""`listener(agents, records)`, with the records of the latest rounds of each agent."""
+
+Callback = Callable[[dict[str, Any], dict[str, Any]], Any]
+"""`callback(locals, globals)`, as in Stable-Baselines3: `locals["self"]` is the agent, and only False stops."""
+
+
+def learn_together(
+    agents: Sequence[Trainee],
+    total_timesteps: int | None = None,
+    *,
+    total_episodes: int | None = None,
+    callback: Callback | None = None,
+    progress_bar: bool = True,
+    listeners: Sequence[Listener] = (),
+    vmap_width: int | None = None,
+) -> None:
+    """Train agents that differ in their seeds, and in numbers such as risk_aversion, alone; see `Agent.learn`.
+
+    In a finite environment they are trained in one compiled program, which holds `vmap_width` of them (1 for one agent,
+    else 5; the last bits of the result depend on it). Elsewhere they are trained one after the other.
+
+    Example: `learn_together([MeanGini(env, seed=s) for s in range(10)], total_episodes=50_000)`.
+    """
+    rounds = count_rounds(agents, total_timesteps, total_episodes)
+    first = agents[0]
+    groups = [list(agents)] if first.engine == "compiled" else [[agent] for agent in agents]
+    with ExitStack() as stack:
+        all_listeners = list(listeners)
+        if progress_bar:
+            target = total_timesteps or rounds * first.settings.n
+            unit = "timesteps" if total_timesteps else "episodes"
+            all_listeners.append(stack.enter_context(TrainingProgress(first.name, unit, target, agents)))
+        for group in groups:
+            with closing(make_engine(group, vmap_width)) as engine:
+                _learn(group, engine, rounds, total_timesteps, callback, all_listeners)
+
+
+def _learn(
+    agents: list[Trainee],
+    engine: Engine,
+    rounds: int,
+    total_timesteps: int | None,
+    callback: Callback | None,
+    listeners: Sequence[Listener],
+) -> None:
+    per_record = rounds_per_record(agents[0])
+    # A callback may stop after any record, so then they come one by one; the program and its bits are the same.
+    stride = per_record if callback else max(engine.max_rounds // per_record, 1) * per_record
+    stride = min(stride, engine.max_rounds)
+    steps_left = total_timesteps if total_timesteps is not None else np.iinfo(np.int64).max
+    while rounds > 0 and steps_left > 0:
+        with _rollback_on_error(agents) as commit:
+            results = engine.advance(min(stride, rounds), steps_left)
+            with defer_signals():  # Agents, and what listeners know of them, are always at the same round.
+                records = [take_over(agent, *result, per_record) for agent, result in zip(agents, results, strict=True)]
+                commit()
+                for listener in listeners:
+                    listener(agents, records)
+        _, done = results[0]
+        rounds -= len(done.lengths)
+        steps_left -= int(done.lengths.sum())
+        if callback and any([_stops(callback, a, r[-1]) for a, r in zip(agents, records, strict=True)]):
+            return
+
+
+@contextmanager
+def _rollback_on_error(agents: list[Trainee]) -> Iterator[Callable[[], None]]:
+    """Rounds that are not committed are removed from the replay buffers, and can be played again."""
+    committed = {a.replay_buffer: a.replay_buffer.commit() for a in agents if a.replay_buffer is not None}
+    try:
+        yield committed.clear
+    except BaseException:
+        for replay_buffer, added in committed.items():
+            replay_buffer.rollback(added)
+        raise
+
+
+def make_engine(agents: list[Trainee], vmap_width: int | None = None) -> Engine:
+    """The engine that trains these agents; see `learn_together`."""
+    if agents[0].algorithm.batch_kind == "replay":
+        return ReplayEngine(*agents)
+    if agents[0].engine == "compiled":
+        return CompiledEngine(agents, vmap_width or (1 if len(agents) == 1 else VMAP_WIDTH))
+    return HostEngine(*agents)
+
+
+def rounds_per_record(agent: Trainee) -> int:
+    """How many rounds make a record; see `EPISODES_PER_RECORD`."""
+    # With updates every few steps, a single episode is long.
+    return 1 if agent.algorithm.batch_kind == "replay" else max(1, EPISODES_PER_RECORD // agent.settings.n)
+
+
+def _stops(callback: Callback, agent: Trainee, record: Record) -> bool:
+    return asks_to_stop(callback({"self": agent, "num_timesteps": agent.timesteps, "metrics": record}, {}))
+
+
+def asks_to_stop(answer: Any) -> bool:
+    """Whether a callback returned False; None, 0 and the like do not stop training."""
+    return isinstance(answer, bool | np.bool_) and not answer
+
+
+def count_rounds(agents: Sequence[Trainee], total_timesteps: int | None, total_episodes: int | None) -> int:
+    """The number of rounds in a budget, or an error if it is none; for timesteps, an upper bound."""
+    if not agents:
+        raise ValueError("learn_together: pass at least one agent.")
+    first = agents[0]
+    for agent in agents:
+        if agent.env is None:
+            raise ValueError("this agent has no environment to learn in: load it with load(path, env=...).")
+        if program_of(agent) != program_of(first):
+            raise ValueError(
+                "learn_together: agents learn together if they differ in their seeds and in numbers such as "
+                "risk_aversion alone, not in what a program is compiled for."
+            )
+    if (total_timesteps is None) == (total_episodes is None):
+        raise ValueError("learn: give total_timesteps=... or total_episodes=..., one of the two.")
+    if total_timesteps is not None and len(agents) > 1:
+        raise ValueError("learn_together: several agents learn for total_episodes=..., not total_timesteps.")
+    total = total_timesteps if total_timesteps is not None else total_episodes
+    if isinstance(total, bool) or not isinstance(total, int | np.integer) or total < 1:
+        raise ValueError(f"learn: {total!r} timesteps or episodes: a whole number of at least 1 is needed.")
+    return int(total) if total_timesteps is not None else -(-int(total) // first.settings.n)
+
+
+def program_of(agent: Trainee) -> tuple[Any, ...]:
+    """What agents that are trained together have in common."""
+    world = finite_model(agent.env) if agent.engine == "compiled" else describe_env(agent.env)
+    return type(agent), jax.tree.structure(agent.algorithm), agent.engine, agent.iterations, world

@@ -1,0 +1,110 @@
+"""A replay buffer: the latest transitions, each a row of numbers, from which batches are sampled."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class ReplayBatch(NamedTuple):
+    """Transitions sampled from a replay buffer: U batches of B. Arrays are NumPy's or JAX's."""
+
+    observations: Any
+    """[U, B, inputs]."""
+    actions: Any
+    """[U, B, outputs]."""
+    rewards: Any
+    """[U, B]: as the environment paid them."""
+    next_observations: Any
+    """[U, B, inputs]."""
+    terminal: Any
+    """[U, B]: 1 where the value of the next observation does not count, else 0."""
+    timesteps: Any
+    """The number of environment steps so far."""
+
+
+class TransitionLayout(NamedTuple):
+    """Where in a row the parts of a transition are."""
+
+    inputs: int
+    """How many numbers an observation is."""
+    outputs: int
+    """How many numbers an action is."""
+
+    @property
+    def width(self) -> int:
+        """Of a row."""
+        return 2 * self.inputs + self.outputs + 2
+
+    def row(self, observation: Any, action: Any, reward: float, next_observation: Any, terminal: bool) -> Any:
+        """A transition as a row."""
+        return np.concatenate([observation, np.ravel(action), [reward], next_observation, [terminal]], dtype=np.float32)
+
+    def parts(self, rows: Any, timesteps: Any) -> ReplayBatch:
+        """The parts of rows [U, B, width], drawn after so many steps."""
+        s, a = self.inputs, self.inputs + self.outputs
+        return ReplayBatch(rows[..., :s], rows[..., s:a], rows[..., a], rows[..., a + 1 : -1], rows[..., -1], timesteps)
+
+
+class ReplayBuffer:
+    """The last `capacity` rows that were added. Memory is claimed from the system as it fills."""
+
+    def __init__(self, width: int, capacity: int) -> None:
+        try:
+            self._rows = np.empty((capacity, width), np.float32)
+        except (MemoryError, ValueError):  # Too much for the system, or even for NumPy to count.
+            raise ValueError(
+                f"buffer_size={capacity}: a replay buffer of so many transitions needs "
+                f"{4e-9 * width * capacity:,.1f} GB. Lower buffer_size."
+            ) from None
+        self.added = 0
+        self._overwritten: list[Any] = []
+
+    def __len__(self) -> int:
+        return min(self.added, len(self._rows))
+
+    @property
+    def nbytes(self) -> int:
+        """Its size when it is full."""
+        return self._rows.nbytes
+
+    @property
+    def rows(self) -> NDArray[np.float32]:
+        """All rows: row k was added as number k, k + capacity, ..."""
+        return self._rows[: len(self)]
+
+    def add(self, row: Any) -> None:
+        """Add a row, in place of the oldest if the buffer is full."""
+        place = self.added % len(self._rows)
+        if self.added >= len(self._rows):
+            self._overwritten.append(self._rows[place].copy())
+        self._rows[place] = row
+        self.added += 1
+
+    def commit(self) -> int:
+        """Make everything so far permanent; returns how many rows were added."""
+        self._overwritten.clear()
+        return self.added
+
+    def rollback(self, added: int) -> None:
+        """Return to the state in which `commit` returned `added`."""
+        while self.added > added:
+            self.added -= 1
+            if self._overwritten:
+                self._rows[self.added % len(self._rows)] = self._overwritten.pop()
+
+    def shape_after(self, added: Any) -> tuple[int, int]:
+        """The shape of `rows` after so many were added."""
+        return min(int(np.max(added)), len(self._rows)), self._rows.shape[1]
+
+    def restore(self, rows: Any, added: int) -> None:
+        """Become the buffer that had these `rows` after so many were `added`."""
+        self._rows[: len(rows)] = rows
+        self.added = added
+
+    def sample(self, generator: np.random.Generator, updates: int, batch: int) -> NDArray[np.float32]:
+        """[updates, batch, width]: sampled uniformly and independently from all rows."""
+        drawn = generator.integers(len(self), size=(updates, batch))
+        return self._rows.take(drawn, axis=0)

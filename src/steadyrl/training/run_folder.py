@@ -1,0 +1,243 @@
+"""A run's folder: its configuration, its metrics, and the agent at the end.
+
+config.json        agent, environment, settings, seed, budget: everything the result depends on, with the versions
+metrics.jsonl      a line for each record, appended during training
+evaluations.jsonl  a line for each evaluation during training, if there are any
+resume-N.steady    everything needed to resume after N rounds: there while the run is not complete
+checkpoint.steady  the agent, for `steadyrl.load`: when the run is complete, which is noted in it, or was interrupted
+
+A folder is thus complete, resumable or as good as absent, at whatever moment its process ends. What was appended after
+the last checkpoint is cut off when the run is resumed from there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from steadyrl.base.files import PARTIAL, append_atomic, synced_size, write_atomic
+from steadyrl.base.machine import usable_cores
+from steadyrl.envs.description import describe_env
+from steadyrl.training import checkpoint
+from steadyrl.training.algorithm import Trainee
+from steadyrl.training.records import Record, merge_records
+
+CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.steady"
+EVALUATIONS, ERROR = "evaluations.jsonl", "error.txt"
+RESUME = "resume-{}.steady"
+_COMPLETE = "complete"
+_NOT_COMPARED = ("started", "command")
+_CONFIG_KINDS = {"agent": str, "env": dict, "settings": dict, "seed": int}
+State = Literal["absent", "resumable", "complete"]
+_PACKAGES = ("steadyrl", "jax", "jaxlib", "numpy", "optax", "gymnasium", "scipy")
+_SIMULATORS = ("mujoco", "box2d", "envpool")
+
+
+def versions() -> dict[str, str]:
+    """The software and the kind of machine that a result was made with."""
+    installed = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    for name in _SIMULATORS:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            installed[name] = importlib.metadata.version(name)
+    return {"python": platform.python_version(), **installed, "machine": f"{platform.system()} {platform.machine()}"}
+
+
+def config_of(
+    agent: Trainee, budget: dict[str, int], vmap_width: int | None = None, threads: int | None = None
+) -> dict[str, Any]:
+    """Everything a run's result depends on, to the last bit.
+
+    `vmap_width` is that of the compiled program, 1 by default; `threads` are those that compute, by default as many as
+    there are cores.
+    """
+    return {
+        "agent": agent.name,
+        "env": describe_env(agent.env) or {"id": str(agent.env), "options": None},
+        "settings": dataclasses.asdict(agent.settings),
+        "seed": agent.seed,
+        "engine": agent.engine,
+        "vmap_width": vmap_width or 1,
+        "budget": budget,
+        "threads": threads or usable_cores(),
+        "versions": versions(),
+    }
+
+
+def state_of(folder: Path, config: dict[str, Any]) -> State:
+    """The state of the run with this config; an error if the folder holds another run, or files of another kind."""
+    remedy = "Choose another --out, or remove it."
+    if not (folder / CONFIG).is_file():
+        for name in (METRICS, EVALUATIONS, CHECKPOINT):
+            if (folder / name).exists():
+                raise FileExistsError(
+                    f"{folder} holds a {name} without a {CONFIG}, so it is not a run folder. {remedy}"
+                )
+        return "absent"
+    found = read_config(folder)
+    if not is_config(found):
+        raise FileExistsError(f"{folder} already holds a {CONFIG} that does not describe a steadyrl run. {remedy}")
+    if differing := _differences(found, json.loads(json.dumps(config))):
+        raise FileExistsError(f"{folder} already holds a run with other {', '.join(differing)}. {remedy}")
+    if is_complete(folder):
+        return "complete"
+    if resume_files(folder):
+        return "resumable"
+    if (folder / CHECKPOINT).exists():
+        raise FileExistsError(f"{folder} already holds an agent, but nothing to resume from. {remedy}")
+    return "absent"
+
+
+def is_config(found: Any) -> bool:
+    """Whether a config.json is that of a run."""
+    return isinstance(found, dict) and all(isinstance(found.get(key), kind) for key, kind in _CONFIG_KINDS.items())
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether the run in the folder is complete."""
+    file = folder / CHECKPOINT
+    return file.is_file() and checkpoint.read_note(file).get(_COMPLETE, False)
+
+
+def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """The entries in which two configs differ."""
+    named = []
+    for name in (found.keys() | wanted.keys()) - set(_NOT_COMPARED):
+        old, new = found.get(name), wanted.get(name)
+        if old != new and isinstance(old, dict) and isinstance(new, dict):
+            parts = sorted(part for part in old.keys() | new.keys() if old.get(part) != new.get(part))
+            named.append(f"{name} ({', '.join(f'{part} {old.get(part)}, here {new.get(part)}' for part in parts)})")
+        elif old != new:
+            hint = f"; NPROC={old} makes them as many" if name == "threads" else ""
+            named.append(f"{name} ({old}, here {new}{hint})")
+    return sorted(named)
+
+
+def resume_files(folder: Path) -> dict[int, Path]:
+    """Number of rounds -> the checkpoint after them."""
+    start, end = RESUME.split("{}")
+    found = {path.name.removeprefix(start).removesuffix(end): path for path in folder.glob(RESUME.format("*"))}
+    return {int(rounds): path for rounds, path in found.items() if rounds.isdecimal()}
+
+
+class Run:
+    """The folder of one agent during training; a listener of the training loop."""
+
+    def __init__(self, folder: Path, agent: Trainee, every: int = 1) -> None:
+        """Each record is the mean of `every` rounds."""
+        self.folder, self.agent, self.every = folder, agent, every
+        self._waiting: list[dict[str, Any]] = []
+
+    @classmethod
+    def begin(cls, folder: Path, agent: Trainee, config: dict[str, Any], every: int = 1, command: str = "") -> Self:
+        """A new run, in place of one that has no checkpoint; see `state_of`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        run = cls(folder, agent, every)
+        if (folder / CONFIG).exists():
+            run.discard()
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        content = {**config, "started": started, "command": command}
+        write_atomic(folder / CONFIG, json.dumps(content, indent=2).encode())
+        return run
+
+    @classmethod
+    def resume(cls, folder: Path, agent: Trainee, rounds: int, every: int = 1) -> Self:
+        """Resume from the checkpoint after `rounds` rounds."""
+        run = cls(folder, agent, every)
+        note = checkpoint.restore(agent, checkpoint.read(folder / RESUME.format(rounds)))
+        for name in (METRICS, EVALUATIONS):
+            size = (folder / name).stat().st_size if (folder / name).exists() else 0
+            if size < note[name]:
+                raise ValueError(f"{folder / name} is shorter than when its checkpoint was written: it was altered.")
+            if size > note[name]:
+                os.truncate(folder / name, note[name])
+        for path in (folder / ERROR, folder / CHECKPOINT, *_partial_files(folder)):
+            path.unlink(missing_ok=True)
+        run._waiting = note["waiting"]
+        return run
+
+    def __call__(self, agents: Sequence[Trainee], records: Sequence[Sequence[Record]]) -> None:
+        """Append the records of this run's agent."""
+        for agent, latest in zip(agents, records, strict=True):
+            if agent is self.agent:
+                self._waiting += latest
+        lines = []
+        while len(self._waiting) >= self.every:
+            lines.append(json.dumps(merge_records(self._waiting[: self.every])) + "\n")
+            del self._waiting[: self.every]
+        append_atomic(self.folder / METRICS, "".join(lines))
+
+    def add_evaluation(self, record: dict[str, Any]) -> None:
+        """Append the result of an evaluation during training."""
+        append_atomic(self.folder / EVALUATIONS, json.dumps(record) + "\n")
+
+    @property
+    def evaluated(self) -> int:
+        """The number of training episodes at the last evaluation."""
+        found = read_metrics(self.folder, EVALUATIONS) if (self.folder / EVALUATIONS).exists() else []
+        return int(found[-1]["episodes"]) if found else 0
+
+    def checkpoint(self) -> None:
+        """Write everything needed to resume from here, in place of the previous checkpoint."""
+        sizes = {name: synced_size(self.folder / name) for name in (METRICS, EVALUATIONS)}
+        latest = self.folder / RESUME.format(self.agent.iterations)
+        checkpoint.write(self.agent, latest, note={**sizes, "waiting": self._waiting})
+        for path in resume_files(self.folder).values():
+            if path != latest:
+                path.unlink()
+
+    def finish(self) -> None:
+        """Write the agent at the end, and the rest that was not enough for a record."""
+        if self._waiting:
+            append_atomic(self.folder / METRICS, json.dumps(merge_records(self._waiting)) + "\n")
+            self._waiting = []
+        self.save(complete=True)
+        for path in resume_files(self.folder).values():
+            path.unlink()
+
+    def save(self, complete: bool = False) -> None:
+        """Write the agent as it is now, without its replay buffer."""
+        checkpoint.write(self.agent, self.folder / CHECKPOINT, replay_buffer=False, note={_COMPLETE: complete})
+
+    def discard(self) -> None:
+        """Remove the files of a run; other files in the folder stay."""
+        files = [self.folder / name for name in (METRICS, EVALUATIONS, CHECKPOINT, ERROR)]
+        # config.json last: only files next to it are known to belong to a run.
+        for path in (*files, *resume_files(self.folder).values(), *_partial_files(self.folder), self.folder / CONFIG):
+            path.unlink(missing_ok=True)
+
+
+def _partial_files(folder: Path) -> list[Path]:
+    """Files of processes that were killed while writing."""
+    return list(folder.glob(f".*{PARTIAL}"))
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The configuration of a run."""
+    path = folder / CONFIG
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} holds no run: there is no {CONFIG} in it.")
+    try:
+        return dict(json.loads(path.read_text()))
+    except (ValueError, TypeError):
+        raise ValueError(f"{path} does not describe a steadyrl run.") from None
+
+
+def read_metrics(folder: Path, file: str = METRICS) -> list[dict[str, Any]]:
+    """The records of a run, or its EVALUATIONS, in order."""
+    return [json.loads(line) for line in (folder / file).read_text().splitlines()]
+
+
+def agent_file(path: Path) -> Path:
+    """The checkpoint that `path` names: a file, or in a run's folder the one at the end or else the latest."""
+    if not path.is_dir() or (path / CHECKPOINT).is_file():
+        return path / CHECKPOINT if path.is_dir() else path
+    resumable = resume_files(path)
+    return resumable[max(resumable)] if resumable else path / CHECKPOINT
