@@ -5,13 +5,16 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ALL := $(VENV)/.all
 
-.PHONY: run test lint format bench clean
+.PHONY: run test test-all lint format bench clean
 
 run: $(READY)  ## Train all methods on the Guarded Maze at a quick scale: table, pictures, page.
 	@$(BIN)/steadyrl reproduce maze --quick
 
-test: $(ALL)  ## The whole test suite, on two processes.
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q
+test: $(ALL)  ## The tests, on two processes, without the long ones.
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow"
+
+test-all: $(ALL)  ## All tests, with real learning, killed processes and a Ray cluster.
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -q
 
 lint: $(ALL)  ## Lint, format check and types.
 	@$(BIN)/ruff check
@@ -23,12 +26,12 @@ format: $(ALL)  ## Mend what the linter can mend.
 	@$(BIN)/ruff format
 
 bench: $(ALL)  ## Measure speed, ours and that of others; prints ratios.
-	@$(BIN)/python benchmarks/maze.py
-	@$(BIN)/python benchmarks/collect.py
-	@$(BIN)/python benchmarks/ppo_speed.py
-	@$(BIN)/python benchmarks/off_policy_speed.py
-	@$(BIN)/python benchmarks/checkpoint_cost.py
-	@$(BIN)/python benchmarks/finished_runs.py
+	@$(BIN)/python -m benchmarks.speed.maze
+	@$(BIN)/python -m benchmarks.speed.collect
+	@$(BIN)/python -m benchmarks.speed.ppo
+	@$(BIN)/python -m benchmarks.speed.off_policy
+	@$(BIN)/python -m benchmarks.speed.checkpoint_cost
+	@$(BIN)/python -m benchmarks.speed.finished_runs
 
 clean:  ## Remove the virtual environment and what runs wrote.
 	rm -rf $(VENV) results runs

@@ -1,13 +1,19 @@
 """What several tests share."""
 
+import os
+
+from steadyrl.base.machine import compilation_cache_env
+
+# Before JAX is imported: workers and subprocesses share what they compile.
+os.environ.update(compilation_cache_env())
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from long_sweep import LONG
+from in_process import trained_in_process
 
-from steadyrl.cli import main
-from steadyrl.networks import MLP
+from steadyrl.agents.networks import MLP
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +31,8 @@ def numpys_layers():
         yield
 
 
-@pytest.fixture(scope="session")
-def whole(tmp_path_factory):
-    """The runs of LONG, never broken off."""
-    out = tmp_path_factory.mktemp("whole")
-    main([*LONG, "--out", str(out)])
-    return out
+@pytest.fixture
+def in_process():
+    """Sweeps train in this process."""
+    with trained_in_process():
+        yield

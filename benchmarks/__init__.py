@@ -1,0 +1,1 @@
+"""Measurements of speed and learning, beside other libraries: see README.md."""

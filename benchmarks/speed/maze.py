@@ -1,0 +1,87 @@
+"""How fast MG trains in the Guarded Maze: the compiled program beside a plain NumPy step loop, in one run.
+
+    python -m benchmarks.speed.maze [--seeds 10] [--episodes 50000] [--stages 10]
+
+Prints the time of training all seeds after compilation, and the rates of both in episodes and steps per second, stage
+by stage: episodes are long and random at the start, and short at the end. The plain loop is the reference of the tests
+(tests/reference/algorithm_1.py); it plays a few rounds from where each stage began.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import steadyrl
+from steadyrl.envs.resolve import resolve
+
+sys.path.append(str(Path(__file__).parents[2] / "tests"))
+from reference import algorithm_1
+
+PLAIN_ROUNDS = 4
+
+
+def compiled(agents, episodes):
+    """Seconds and steps of training all agents for so many more episodes."""
+    before = sum(agent.timesteps for agent in agents)
+    start = time.perf_counter()
+    steadyrl.learn_together(agents, total_episodes=episodes, progress_bar=False)
+    return time.perf_counter() - start, sum(agent.timesteps for agent in agents) - before
+
+
+def plain(mdp, theta, V, settings):
+    """Seconds, episodes and steps of a few rounds of the plain loop, from a policy and a value function."""
+    theta, V, rng = np.array(theta, float), np.array(V, float), np.random.default_rng(0)
+    start, steps = time.perf_counter(), 0
+    for _ in range(PLAIN_ROUNDS):
+        pi = algorithm_1.softmax(theta)
+        episodes = [algorithm_1.play_episode(mdp, pi, rng) for _ in range(settings.episodes_per_update)]
+        steps += sum(map(len, episodes))
+        algorithm_1.update(theta, V, episodes, settings)
+    return time.perf_counter() - start, PLAIN_ROUNDS * settings.episodes_per_update, steps
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10, help="agents that are trained together")
+    parser.add_argument("--episodes", type=int, default=50_000, help="of each seed")
+    parser.add_argument("--stages", type=int, default=10, help="equal parts of the training")
+    options = parser.parse_args(arguments)
+    env, chunk = resolve("steadyrl/GuardedMaze-v0"), options.episodes // options.stages
+
+    def make_agents():
+        return [steadyrl.MeanGini(env, seed=s) for s in range(options.seeds)]
+
+    compiled(make_agents(), 50)  # Compiles.
+    agents, stages = make_agents(), []
+    for _ in range(options.stages):
+        learner = agents[0].learner
+        stages.append((*compiled(agents, chunk), learner))
+    total, steps = (sum(stage[i] for stage in stages) for i in (0, 1))
+    print(
+        f"MG, {options.seeds} seeds x {options.episodes:,} episodes ({steps:,} steps), jax {jax.__version__}: "
+        f"{total:.1f} s compiled"
+    )
+    print(f"{'stage':<28}{'compiled':>26}{'plain NumPy':>24}{'ratio':>10}")
+    plain_total = 0.0
+    for k, (seconds, steps, learner) in enumerate(stages):
+        p_seconds, p_episodes, p_steps = plain(env.unwrapped.maze.mdp, learner.theta, learner.phi, agents[0].settings)
+        rate, p_rate = options.seeds * chunk / seconds, p_episodes / p_seconds
+        plain_total += options.seeds * chunk / p_rate
+        title = f"episodes {k * chunk:,}-{(k + 1) * chunk:,}"
+        print(
+            f"{title:<28}{rate:>12,.0f} ep/s {steps / seconds / 1e6:>5.2f} M/s"
+            f"{p_rate:>12,.0f} ep/s {p_steps / p_seconds / 1e3:>4.0f} k/s{rate / p_rate:>9.0f}x"
+        )
+    print(f"The plain loop would take {plain_total:.0f} s for all of it: {plain_total / total:.0f} times as long.")
+
+
+if __name__ == "__main__":
+    main()

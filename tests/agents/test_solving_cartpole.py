@@ -1,0 +1,15 @@
+"""Real learning with default settings."""
+
+import pytest
+
+import steadyrl
+from steadyrl.agents import MeanGini, Reinforce
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [Reinforce, MeanGini])
+def test_solves_cartpole_with_default_settings(kind):
+    agent = kind("CartPole-v1", seed=0)
+    agent.learn(total_timesteps=200_000, progress_bar=False)
+    report = steadyrl.evaluate(agent, "CartPole-v1", episodes=50)
+    assert report.mean.value > 450

@@ -1,0 +1,42 @@
+"""Every function of `steadyrl.risk` on samples of returns, and samples to try them on."""
+
+import numpy as np
+import pytest
+
+from steadyrl import risk
+
+VALUES = {
+    "gini_deviation": risk.gini_deviation,
+    "variance": risk.variance,
+    "standard_deviation": risk.standard_deviation,
+    "cvar": lambda returns: risk.cvar(returns, 0.3),
+}
+WEIGHTS = {
+    "gini_weights": risk.gini_weights,
+    "gini_weights_unbiased": risk.gini_weights_unbiased,
+    "double_sampling_weights": risk.double_sampling_weights,
+    "variance_weights": risk.variance_weights,
+}
+FUNCTIONS = {**VALUES, **WEIGHTS}
+DISPERSIONS = {name: VALUES[name] for name in ("gini_deviation", "variance", "standard_deviation")}
+BY_RETURN_ALONE = {name: weights for name, weights in WEIGHTS.items() if name != "double_sampling_weights"}
+"""The weights that know a trajectory by its return; double sampling knows it by its place in the batch, too."""
+
+named = pytest.mark.parametrize
+every_function = named("name", FUNCTIONS)
+every_value = named("name", VALUES)
+every_weight = named("name", WEIGHTS)
+
+
+def samples():
+    """Small and large, with ties, all equal, and already sorted either way."""
+    rng = np.random.default_rng(0)
+    yield from ([0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0, 2.0], [5.0, 5.0, 5.0, 5.0], [1.0, 4.0, 1.0, 4.0, 4.0])
+    yield from (rng.normal(size=n) for n in (2, 3, 10, 51))
+    yield from (rng.integers(0, 4, size=n).astype(float) for n in (5, 30))
+    yield np.sort(rng.exponential(size=12))
+    yield -np.sort(rng.exponential(size=13))
+
+
+every_sample = named("returns", list(samples()), ids=lambda returns: f"n{len(returns)}")
+three_or_more = named("returns", [R for R in samples() if len(R) > 2], ids=lambda returns: f"n{len(returns)}")
