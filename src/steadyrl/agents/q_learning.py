@@ -94,11 +94,13 @@ class QLearningUpdate:
         terminal = steps.terminated if s.bootstrap_on_truncation else steps.last
         each = (steps.observations, steps.actions, steps.rewards, steps.next_observations, terminal, steps.mask)
 
-        def body(Q: Array, step: Any) -> tuple[Array, Array]:
-            state, a, r, next_state, terminal, mask = step
+        def body(Q: Array, transition: Any) -> tuple[Array, Array]:
+            state, a, r, next_state, terminal, mask = transition
             target = r + s.gamma * jnp.where(terminal, 0.0, Q[next_state].max())
             error = jnp.where(mask, target - Q[state, a], 0.0)
-            return Q.at[state, a].add(s.q_learning_rate * error), error**2
+            # Masked last, not by way of `error`: the same numbers, rounded as they always were.
+            step = jnp.where(mask, s.q_learning_rate * (target - Q[state, a]), 0.0)
+            return Q.at[state, a].add(step), error**2
 
         Q, squared_errors = jax.lax.scan(body, learner.theta, jax.tree.map(lambda x: x.reshape(-1), each))
         updates = steps.mask.sum()
