@@ -11,9 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import settings
 from in_process import trained_in_process
 
 from steadyrl.agents.networks import MLP
+
+# The same examples each time, and no timings: a test fails because of the code alone.
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, max_examples=60)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="module")
