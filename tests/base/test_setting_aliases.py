@@ -1,12 +1,10 @@
 """Other names of settings: those of Stable-Baselines3, deprecated ones, and names that are refused."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
-from safetensors import safe_open
-from safetensors.numpy import save_file
+from crafted_files import craft
 
 import steadyrl
 from steadyrl.agents import DQN, MVPI, PPO, TD3, MeanGini, QLearning, Reinforce
@@ -138,15 +136,6 @@ def test_the_first_class_that_knows_a_name_decides():
         MeanGini(MAZE, batch_size=3)
 
 
-def rewrite_header(path, change):
-    """Change the header of an agent's file in place."""
-    with safe_open(path, framework="numpy") as file:
-        header = json.loads(file.metadata()["steadyrl"])
-        arrays = {name: np.array(file.get_tensor(name), order="C") for name in file.keys()}  # noqa: SIM118
-    change(header)
-    save_file(arrays, path, metadata={"steadyrl": json.dumps(header)})
-
-
 @pytest.mark.parametrize("bootstrap", [True, False])
 def test_a_file_of_version_0_1_is_loaded_without_a_warning(bootstrap, tmp_path):
     """Its settings have their old names. pytest makes an error of every warning."""
@@ -154,12 +143,12 @@ def test_a_file_of_version_0_1_is_loaded_without_a_warning(bootstrap, tmp_path):
     agent.learner = agent.learner._replace(theta=agent.learner.theta.at[2].set(np.float32([1, 2, 3, 4])))
     agent.save(path := tmp_path / "old.steady")
 
-    def to_old_names(header):
-        settings = header["settings"]
+    def to_old_names(header, arrays):
+        header["format"], settings = 1, header["settings"]
         settings["longest_episode"] = settings.pop("max_episode_steps")
         settings["time_out_ends"] = not settings.pop("bootstrap_on_truncation")
 
-    rewrite_header(path, to_old_names)
+    craft(path, to_old_names, digests=False)
     assert b"time_out_ends" in path.read_bytes()
     loaded = steadyrl.load(path)
     assert loaded.settings == agent.settings

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -121,7 +122,7 @@ def test_nothing_is_overwritten(run, capsys):
         (["train", ENV, "--set", "alpha=1"], "Did you mean 'policy_learning_rate'?"),
         (["train", ENV, "--agent", "QLearning", "--set", "lr=1"], "Did you mean 'q_learning_rate'?"),
         (["train", ENV, "--env-set", "goal_rewrad=1"], "Did you mean 'goal_reward'?"),
-        (["train", ENV, "--env-set", "layout=[1]"], "layout=[1]"),
+        (["train", ENV, "--env-set", "layout=[1]"], "layout is list, not text"),
         (["train", "maze"], "Did you mean 'steadyrl/GuardedMaze-v0'?"),
         (["train", "nope:Env-v0"], "there is no module 'nope'"),
         (["trian", ENV], "unknown command 'trian'. Did you mean 'train'?"),
@@ -183,7 +184,7 @@ def test_the_default_folder_is_named_by_what_is_set(settings, name, monkeypatch)
     jobs = []
     monkeypatch.setattr("steadyrl.runs.job.run_job", lambda job, listeners: jobs.append(job) or [])
     main(["train", ENV, *(f"--set={each}" for each in settings)])
-    assert [str(folder) for folder in jobs[0].folders] == [f"runs/GuardedMaze-v0-{name}-seed0"]
+    assert jobs[0].folders == (Path("runs").absolute() / f"GuardedMaze-v0-{name}-seed0",)
 
 
 @pytest.mark.parametrize("option", [["--log", "jsonl"], ["--log", "JSONL,jsonl"]])

@@ -4,12 +4,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from gathering import gather, gather_from
+from gathering import actor_for, gather, gather_from
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from toy_envs import Counter
 
-from steadyrl.envs.episode_metrics import metrics_info, metrics_of, stack_metrics
+from steadyrl.envs.episode_metrics import MetricNames, metrics_info, metrics_of, stack_metrics
 from steadyrl.evaluation.evaluate import evaluate
+from steadyrl.rollouts.collector import FaultyEnvironmentError, Limits, collect
+from steadyrl.rollouts.simulators.gymnasium import GymnasiumSimulator
 from steadyrl.rollouts.simulators.vector import VectorEnvSimulator
 
 
@@ -54,3 +56,39 @@ def test_episodes_report_the_same_names():
     assert stack_metrics([{}, {}]) == {}
     with pytest.raises(ValueError, match=r"episode 1 ended with the metrics \['b'\], episode 0 with \['a'\]"):
         stack_metrics([{"a": 1.0}, {"b": 1.0}])
+
+
+def test_episodes_are_counted_from_the_start_of_training():
+    with pytest.raises(ValueError, match=r"episode 41 ended with the metrics \['b'\], episode 40 with \['a'\]"):
+        stack_metrics([{"a": 1.0}, {"b": 1.0}], first_episode=40)
+
+
+def test_names_are_compared_with_those_of_earlier_batches():
+    names = MetricNames()
+    stack_metrics([{"a": 1.0}], names=names)
+    with pytest.raises(ValueError, match=r"episode 7 ended with the metrics \['b'\], episode 0 with \['a'\]"):
+        stack_metrics([{"b": 1.0}], first_episode=7, names=names)
+
+
+def test_reserved_names_are_refused():
+    with pytest.raises(ValueError, match=r"the episode metric 'return' .* Rename it in info\[\"episode_metrics\"\]"):
+        stack_metrics([{"a": 1.0, "return": 2.0}], names=MetricNames(lambda name: name == "return"))
+
+
+@pytest.mark.parametrize("metrics", [None, [], "goal_rate", 1.0, {1: 2.0}])
+def test_metrics_are_a_dictionary_by_name(metrics):
+    for key in ("episode_metrics", "facts"):
+        with pytest.raises(ValueError, match=rf'info\["{key}"\] of type .* that does not map names to numbers'):
+            metrics_of({key: metrics})
+
+
+def test_the_collector_names_the_environment_and_the_episode():
+    class Forgetful(Reporting):
+        def step(self, action):
+            *step, info = super().step(action)
+            return *step, {} if self.seed == 7 else info
+
+    simulator = GymnasiumSimulator(Forgetful("facts"), None, 1)
+    actor = actor_for(simulator.observation_space, simulator.action_space)
+    with pytest.raises(FaultyEnvironmentError, match=r"^Toy: episode 62 ended with the metrics \[\], episode 60 with"):
+        collect(simulator, actor, [3, 4, 7], Limits("Toy", 9, first_episode=60))

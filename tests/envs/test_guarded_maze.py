@@ -3,6 +3,7 @@
 import importlib
 import math
 from collections import deque
+from functools import partial
 
 import gymnasium as gym
 import jax
@@ -10,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from hypothesis import given
+from hypothesis import strategies as st
 from side_by_side import play_alone
 
 import steadyrl.envs
@@ -363,6 +366,58 @@ def test_spaces_and_indentation_carry_no_meaning():
 def test_a_maze_that_cannot_be_is_refused_with_its_reason(options, message):
     with pytest.raises(ValueError, match=message):
         Maze(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(({"layout": layout}, "layout is .*, not text") for layout in (None, 5, ["S.G"], np.array(["S.G"]), b"S.G")),
+        *(({"draw_on_bump": x}, "draw_on_bump=.*True or False") for x in (math.nan, [], 1, 0, "false", None)),
+        *(({"goal_reward": x}, "goal_reward=.*a number") for x in (None, "20", True, [20], 1j, 10**400, np.ones(2))),
+        *(
+            ({"red_rewards": x}, "red_rewards=.*number")
+            for x in (None, 5, "123", {1: 2}, {1, 2}, [None] * 3, [[1]] * 3)
+        ),
+        *(({"red_probabilities": x}, "red_probabilities=.*number") for x in (1.0, "1", [True], np.ones((3, 1)))),
+        *(({"horizon": x}, "horizon=") for x in (True, None, "100", math.nan, [100], -1)),
+    ],
+)
+def test_options_of_another_type_are_refused(options, message):
+    for make in (Maze, partial(gym.make, ID)):
+        with pytest.raises(ValueError, match=message) as error:
+            make(**options)
+        assert "\n" not in str(error.value)
+
+
+def test_numpys_types_are_the_same_options():
+    options = {"goal_reward": np.float32(20), "red_rewards": np.array([-15, -1, 13]), "horizon": np.int64(100)}
+    assert Maze(**options, draw_on_bump=np.True_, layout=np.str_(PAPER_LAYOUT)) == Maze()
+    assert Maze(draw_on_bump=np.False_) == Maze(draw_on_bump=False)
+
+
+MAZE_TEXT = st.text("SGR#. \n", max_size=30)
+JUNK = st.one_of(st.text(max_size=20), st.binary(max_size=5), st.none(), st.integers(), st.lists(MAZE_TEXT, max_size=3))
+GRIDS = st.integers(1, 4).flatmap(
+    lambda width: st.lists(st.text("GR#....", min_size=width, max_size=width), min_size=1, max_size=4)
+)
+
+
+@given(layout=st.one_of(MAZE_TEXT, JUNK, st.builds(lambda rows: "\n".join(["S" + rows[0][1:], *rows[1:]]), GRIDS)))
+def test_any_layout_is_a_maze_or_a_value_error(layout):
+    try:
+        env = GuardedMazeEnv(layout=layout, horizon=20)
+    except ValueError:
+        return
+    maze = env.maze
+    assert Maze(layout=maze.layout, horizon=20) == maze
+    assert maze.grid.ravel()[maze.start] == "S"
+    env.reset(seed=0)
+    walk, over = np.random.default_rng(0), False
+    while not over:
+        cell, reward, terminated, truncated, _ = env.step(walk.integers(4))
+        assert maze.grid.ravel()[cell] != "#"
+        assert math.isfinite(reward)
+        over = terminated or truncated
 
 
 # Pictures

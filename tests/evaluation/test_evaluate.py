@@ -129,7 +129,7 @@ def test_global_random_numbers_are_left_alone():
 
 def test_an_agent_that_is_compiled_is_asked_first():
     class Compiled(Dice):
-        def play_compiled(self, env, episodes, seed, deterministic=False):
+        def play_compiled(self, env, episodes, seed, deterministic=False, first=0):
             self.asked = (type(env), episodes, deterministic)
             if not deterministic:
                 return None

@@ -89,7 +89,7 @@ def test_a_record_without_an_update_is_in_the_curves_of_figures(tmp_path, over):
         ]
         last = {"episodes": 4, "timesteps": 40, "return": 4, "critic_loss": 1.0}
         fake_run(tmp_path / str(seed), seed=seed, records=[*records, last])
-    curves = read_curves([tmp_path / "0", tmp_path / "1"], METRICS, over)
+    curves = read_curves([tmp_path / "0", tmp_path / "1"], METRICS, over, [])
     assert curves["return"].tolist() == [[1, 2, 3]] * 2
     assert "critic_loss" not in curves
-    assert read_curves([tmp_path / "1"], METRICS, over)["critic_loss"].tolist() == [[1, 1, 1]]
+    assert read_curves([tmp_path / "1"], METRICS, over, [])["critic_loss"].tolist() == [[1, 1, 1]]

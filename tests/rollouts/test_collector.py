@@ -164,7 +164,7 @@ FAULTS = {
     "infinite reward": "reward -inf",
     "nan observation": "observation nan",
     "infinite observation": "observation inf",
-    "no number": "step raised ValueError",
+    "no number": "reward 'much' that is not a number",
     "exception": "step raised KeyError: 'broken sensor'",
     "shape": r"observation of shape \(3,\) that is not in Box",
     "scalar": r"observation of shape \(\) that is not in Box",

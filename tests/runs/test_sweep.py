@@ -9,7 +9,8 @@ from long_sweep import run_names
 import steadyrl
 from steadyrl.base.files import lock_folder
 from steadyrl.cli.main import main
-from steadyrl.runs.sweep import MAX_NAME, Sweep, choices_of_text, folder_name, read_sweep, split
+from steadyrl.runs.sweep import MAX_NAME, Sweep, choices_of_text, folder_name, split
+from steadyrl.runs.sweep_file import read_sweep
 from steadyrl.training.run_folder import is_complete, read_config
 
 MAZE = "steadyrl/GuardedMaze-v0"

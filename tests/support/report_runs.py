@@ -86,3 +86,48 @@ def text_of(page: Path):
 
 def figures_of(page: Path):
     return json.loads(parse(page).json)
+
+
+# Damage
+
+RECORDS = [
+    {"iteration": e, "episodes": e, "timesteps": 10 * e, "return": 2.0 * e, "length": 10.0} for e in range(1, 11)
+]
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+def record_line(**changed):
+    """A record as text, with some values changed."""
+    return json.dumps({**RECORDS[0], **changed}) + "\n"
+
+
+DAMAGED_METRICS = {
+    "garbage": ("garbage\n", "line 1: it is not JSON"),
+    "garbage without an end": ("garbage", "line 1: it is not JSON"),
+    "bytes": ("\xff\xfe\x00", "line 1: it is not JSON"),
+    "a number": ("3\n", "line 1: 3 is not a JSON object"),
+    "null": (record_line(episodes=None), "line 1: 'episodes' is None, not a number"),
+    "a list": (record_line(episodes=[1]), "line 1: 'episodes' is [1], not a number"),
+    "text": (record_line(episodes="many"), "line 1: 'episodes' is 'many', not a number"),
+    "true": (record_line(episodes=True), "line 1: 'episodes' is True, not a number"),
+    "infinite": (record_line(episodes=float("inf")), "line 1: 'episodes' is inf, not a whole number from 0"),
+    "negative": (record_line(episodes=-1), "line 1: 'episodes' is -1, not a whole number from 0"),
+    "decreasing": (record_line() + record_line(episodes=0), "line 2: 'episodes' is 0, not a whole number from 1"),
+    "steps": (record_line(timesteps=1.5), "line 1: 'timesteps' is 1.5, not a whole number from 0"),
+    "no episodes": ('{"return": 1.0}\n', "line 1: it has no 'episodes'"),
+    "an object": (record_line(**{"return": {"mean": 1}}), "line 1: 'return' is {'mean': 1}, not a number"),
+    "deep": (DEEP + "\n", "line 1: it is nested too deeply"),
+    "deep without an end": ('{"a":' * 100_000, "line 1: it is nested too deeply"),
+    "digits": ('{"episodes": 1, "return": ' + "9" * 5000 + "}\n", "line 1: "),
+    "later": (record_line() + record_line(length="long"), "line 2: 'length' is 'long', not a number"),
+}
+NOT_FINITE = {"NaN": "NaN", "infinite": "-Infinity", "400 digits": "9" * 400, "1e999": "1e999"}
+
+
+def write_latin(path, text):
+    path.write_bytes(text.encode("latin-1"))
+
+
+def change_config(folder, changed):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))

@@ -1,12 +1,10 @@
 """The file format of agents: a file holds everything, and a damaged or foreign one does no harm."""
 
-import json
-
 import gymnasium as gym
 import numpy as np
 import pytest
-from safetensors import safe_open
-from safetensors.numpy import load_file, save_file
+from crafted_files import craft
+from safetensors.numpy import save_file
 
 import steadyrl
 from steadyrl.envs.guarded_maze import GuardedMazeEnv
@@ -83,14 +81,6 @@ def test_the_wrong_class_names_the_right_one(trained):
         steadyrl.MVO.load(trained[1])
 
 
-def damaged(path, change):
-    with safe_open(path, framework="numpy") as file:
-        header = json.loads(file.metadata()["steadyrl"])
-    arrays = load_file(path)
-    change(header, arrays)
-    save_file(arrays, path, metadata={"steadyrl": json.dumps(header)})
-
-
 def test_damaged_foreign_and_newer_files_get_one_clear_error(trained, tmp_path):
     _, path = trained
     whole = path.read_bytes()
@@ -110,7 +100,7 @@ def test_damaged_foreign_and_newer_files_get_one_clear_error(trained, tmp_path):
         (lambda header, arrays: arrays.update(theta=np.zeros((2, 2), np.float32)), "altered"),
     ]:
         path.write_bytes(whole)
-        damaged(path, change)
+        craft(path, change)
         with pytest.raises(ValueError, match=message):
             steadyrl.load(path)
     with pytest.raises(FileNotFoundError, match="no such file"):

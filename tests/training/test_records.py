@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import steadyrl
 from steadyrl.training.records import dispersions, merge_records
 
 
@@ -38,3 +39,10 @@ def test_single_episodes_have_the_dispersion_of_their_returns():
         assert merged[name] == pytest.approx(value)
     assert merged["variance"] == 1
     assert merge_records([record(1)]) == record(1)
+
+
+def test_the_history_of_an_agent_is_bounded(monkeypatch):
+    """A run folder has every record; an agent that learns for days must not fill the memory with them."""
+    monkeypatch.setattr("steadyrl.training.records.MAX_HISTORY", 3)
+    agent = steadyrl.MeanGini("steadyrl/GuardedMaze-v0").learn(total_episodes=250, progress_bar=False)
+    assert [record["episodes"] for record in agent.history] == [150, 200, 250]

@@ -9,6 +9,7 @@ from gymnasium.spaces import Box
 from scipy import stats
 from toy_envs import BOX, LIMIT, NUMBERS, Counter, Diary, walk
 
+import steadyrl
 from steadyrl.agents import DQN, MVPI, TD3
 from steadyrl.agents.td3 import TD3Settings, TD3Update
 from steadyrl.training.replay_buffer import ReplayBuffer, TransitionLayout
@@ -81,11 +82,27 @@ def test_a_million_steps_of_the_half_cheetah_take_less_than_300_mb():
     np.testing.assert_array_equal(buffer.rows, [row])
 
 
-@pytest.mark.parametrize("buffer_size", [10**14, 10**16])
-def test_a_buffer_too_large_for_memory_is_one_clear_error(buffer_size):
-    with pytest.raises(ValueError, match=r"buffer_size=1000+: .* GB\. Lower buffer_size\.") as error:
-        DQN("CartPole-v1", buffer_size=buffer_size)
+@pytest.mark.parametrize("memory", [1e9, 1e15])
+def test_a_buffer_too_large_for_memory_is_one_clear_error(memory, monkeypatch):
+    """Whether the machine has less, or says that it has enough and its system refuses."""
+    monkeypatch.setattr("steadyrl.base.memory._memory", lambda: memory)
+    monkeypatch.setattr("numpy.empty", lambda shape, dtype=None: np.zeros(shape) if 0 in shape else refuse())
+    with pytest.raises(ValueError, match=r"buffer_size=2000000000: .* GB.* Lower buffer_size\.") as error:
+        ReplayBuffer(11, 2 * 10**9).allocate()
     assert "\n" not in str(error.value)
+
+
+def refuse():
+    raise MemoryError
+
+
+def test_a_policy_can_be_used_where_its_buffer_does_not_fit(tmp_path, monkeypatch):
+    DQN("CartPole-v1", hidden=(4,)).save(tmp_path / "a.steady", replay_buffer=False)
+    monkeypatch.setattr("steadyrl.base.memory._memory", lambda: 1e6)
+    agent = steadyrl.load(tmp_path / "a.steady")
+    assert agent.predict(np.zeros(4))[0] in (0, 1)
+    with pytest.raises(ValueError, match="Lower buffer_size"):
+        agent.learn(total_episodes=1, progress_bar=False)
 
 
 def test_a_row_is_split_into_the_parts_it_was_made_of():

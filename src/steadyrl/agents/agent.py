@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
 import gymnasium as gym
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,18 +33,23 @@ from steadyrl.rollouts.simulators.choose import UnsupportedEngineError, checked_
 from steadyrl.training import checkpoint
 from steadyrl.training.acting import make_actor
 from steadyrl.training.algorithm import Algorithm, Learner, OffPolicy, Tabular
+from steadyrl.training.checkpoint import AgentFile
 from steadyrl.training.learn import learn
 from steadyrl.training.loggers import Logger
 from steadyrl.training.loop import Callback
 from steadyrl.training.replay_buffer import ReplayBuffer
+from steadyrl.training.run_folder import read_agent
+
+_MAX_LAYERS = 100
+"""Of a network in a file."""
 
 
 class Agent:
     """A policy, its training state, and how to train it further.
 
     Subclasses define `Settings` and `build`. `agent.settings`, `agent.seed`, `agent.env`, `agent.episodes` and
-    `agent.timesteps` say what the agent is and how far it has been trained; `agent.history` holds the metrics of each
-    round of updates since it was made or loaded, and `agent.replay_buffer` that of methods that have one.
+    `agent.timesteps` say what the agent is and how far it has been trained; `agent.history` holds the latest
+    10,000 records of metrics since it was made or loaded, and `agent.replay_buffer` that of methods that have one.
     """
 
     name: ClassVar[str]
@@ -116,7 +122,9 @@ class Agent:
         settings: AgentSettings,
         seed: int,
         engine: str,
+        untrained: bool = True,
     ) -> None:
+        """Become an untrained agent; or, to be restored from a file, one whose parameters are shapes without values."""
         spaces.check_spaces(observation_space, action_space)
         self.source, self.env = source, source.env
         self.observation_space, self.action_space = observation_space, action_space
@@ -125,19 +133,24 @@ class Agent:
         self.seed = _checked_seed(seed)
         self.algorithm = self.build()
         self.engine = checked_engine(engine, self.env, self.algorithm.compilable)
-        self.learner = self.algorithm.init(stream_key(self.seed, Stream.PARAMETERS))
-        if getattr(self.settings, "normalise_observations", False):
-            inputs = spaces.feature_count(observation_space)
-            self.learner = self.learner._replace(seen=RunningMoments.empty(inputs))
+        self.learner = self._initial_learner() if untrained else jax.eval_shape(self._initial_learner)
         self.replay_buffer: ReplayBuffer | None = None
         if self.algorithm.batch_kind == "replay":
             width = cast(OffPolicy, self.algorithm).layout.width
             self.replay_buffer = ReplayBuffer(width, self.algorithm.settings.buffer_size)
+            if untrained:
+                self.replay_buffer.allocate()
         self.iterations = self.episodes = self.timesteps = 0
         self.history: list[dict[str, Any]] = []
         self._simulator: Simulator | None = None
         self._predicting: tuple[Learner, Actor] | None = None
         self._prediction_noise = stream_generator(self.seed, Stream.PREDICTIONS)
+
+    def _initial_learner(self) -> Learner:
+        learner = self.algorithm.init(stream_key(self.seed, Stream.PARAMETERS))
+        if getattr(self.settings, "normalise_observations", False):
+            learner = learner._replace(seen=RunningMoments.empty(spaces.feature_count(self.observation_space)))
+        return learner
 
     def build(self) -> Algorithm:
         """The algorithm, for the agent's settings and spaces."""
@@ -228,12 +241,15 @@ class Agent:
         limits = Limits(self.env_name, self.settings.max_episode_steps)
         return collect(self._simulator, self.actor(), play_seeds(seed, episodes), limits, deterministic)
 
-    def play_compiled(self, env: Any, episodes: int, seed: int, deterministic: bool = False) -> Episodes | None:
-        """Whole episodes played in a compiled program; None if the agent or the environment is not compiled."""
+    def play_compiled(
+        self, env: Any, episodes: int, seed: int, deterministic: bool = False, first: int = 0
+    ) -> Episodes | None:
+        """Whole episodes, from number `first` on, played in a compiled program; None if there is no such program."""
         model = finite_model(env) if self.engine == "compiled" else None
         if model is None:
             return None
-        return sample_episodes(model, self.probabilities(deterministic), episodes, stream_key(seed, Stream.EVALUATION))
+        key = stream_key(seed, Stream.EVALUATION)
+        return sample_episodes(model, self.probabilities(deterministic), episodes, key, first)
 
     def probabilities(self, deterministic: bool = False) -> NDArray[np.float64]:
         """[S, A]: the policy as a table; an error if it is a network."""
@@ -273,7 +289,7 @@ class Agent:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], env: AnyEnv | None = None) -> Self:
-        """The agent in a file; `env` takes the place of the environment it was saved with."""
+        """The agent in a file or run folder; `env` takes the place of the environment it was saved with."""
         agent = load(path, env)
         if not isinstance(agent, cls):
             kind = type(agent).__name__
@@ -282,30 +298,57 @@ class Agent:
 
 
 def load(path: str | os.PathLike[str], env: AnyEnv | None = None) -> Agent:
-    """The agent in a file, in `env` or else in the environment that it was saved with, if that can be made."""
-    file = checkpoint.read(path)
-    header = file.header
+    """The agent in a file or run folder, in `env` or else in the environment that it was saved with, if possible.
+
+    A file may come from anybody, so only environments that installed packages have registered with Gymnasium are made
+    from it. For others the agent's `env` is None: pass `env`.
+    """
+    return from_file(read_agent(Path(path)), env)
+
+
+def from_file(file: AgentFile, env: AnyEnv | None = None) -> Agent:
+    """The agent in a file that was read; see `load`."""
+    path, header = file.path, file.header
     if header["agent"] not in AGENTS:
         raise ValueError(f"{path} holds an agent {header['agent']!r} that this version does not know.")
     agent = AGENTS[header["agent"]].__new__(AGENTS[header["agent"]])
-    own = spaces.from_json(header["observation_space"]), spaces.from_json(header["action_space"])
+    try:
+        own = spaces.from_json(header["observation_space"]), spaces.from_json(header["action_space"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # Settings in older files have their old names.
+            settings = agent.settings_of(header["settings"])
+    except ValueError as error:
+        raise ValueError(f"{path} does not hold a {header['agent']} agent: {error}") from None
+    _check_sizes(file, own, settings)
     source = Source.of(env) if env is not None else source_from(header["env"])
     if source.env is not None and not all(map(spaces.same_spaces, source.spaces, own)):
         raise ValueError(
             f"{path} was trained on {own[0]} and {own[1]}, but this environment has "
             "{} and {}. Pass an environment with the same spaces.".format(*source.spaces)
         )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Settings in older files have their old names.
-        settings = agent.settings_of(header["settings"])
     try:
-        agent._set_up(source, *own, settings, header["seed"], header["engine"])
-    except UnsupportedEngineError:
-        # Another environment may take another engine; the same one without its engine's package leaves a policy.
-        source, engine = (source, "auto") if env is not None else (Source(None, None), header["engine"])
-        agent._set_up(source, *own, settings, header["seed"], engine)
+        try:
+            agent._set_up(source, *own, settings, header["seed"], header["engine"], untrained=False)
+        except UnsupportedEngineError:
+            # Another environment may take another engine; the same one without its engine's package leaves a policy.
+            source, engine = (source, "auto") if env is not None else (Source(None, None), header["engine"])
+            agent._set_up(source, *own, settings, header["seed"], engine, untrained=False)
+    except ValueError as error:
+        raise ValueError(f"{path} does not hold a {header['agent']} agent: {error}") from None
     checkpoint.restore(agent, file)
     return agent
+
+
+def _check_sizes(file: AgentFile, own: tuple[gym.Space[Any], gym.Space[Any]], settings: AgentSettings) -> None:
+    """Refuse a header that asks for more than the file's own arrays, before anything of that size is built.
+
+    Every input and output has at least one parameter, in networks and tables. The widths of hidden layers are compared
+    when shapes are, but each layer takes time.
+    """
+    numbers = sum(array.size for array in file.arrays.values())
+    layers = max((len(value) for value in vars(settings).values() if isinstance(value, tuple)), default=0)
+    if max(map(spaces.feature_count, own)) > numbers or layers > _MAX_LAYERS:
+        raise checkpoint.altered(file.path, file.header)
 
 
 def _names(settings: type[AgentSettings]) -> set[str]:

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from steadyrl.base.names import unknown
 from steadyrl.base.settings import Alias, Rule, Settings, setting
 
@@ -46,12 +48,17 @@ def mean_setting(default: str) -> Any:
     )
 
 
+def _negated(switch: Any) -> Any:
+    """The opposite; what is no switch is left to the check of the setting."""
+    return not switch if isinstance(switch, bool | np.bool_) else switch
+
+
 def bootstrap_setting(default: Any) -> Any:
     """The setting `bootstrap_on_truncation` of methods that learn values."""
     return setting(
         default,
         "Whether to bootstrap from the value of the last observation when an episode is truncated.",
-        aliases=(Alias("time_out_ends", lambda ends: None if ends is None else not ends, deprecated=True),),
+        aliases=(Alias("time_out_ends", _negated, deprecated=True),),
     )
 
 

@@ -1,4 +1,4 @@
-"""JSON and TOML from files that anybody may have written: a `ValueError`, never another exception, if it is malformed."""
+"""JSON and TOML from files that anybody may have written: if malformed, a `ValueError` and no other exception."""
 
 from __future__ import annotations
 

@@ -21,6 +21,11 @@ import numpy as np
 
 from steadyrl.base.names import unknown
 from steadyrl.base.pytree import register_pytree
+from steadyrl.base.shown import shown
+from steadyrl.base.values import read_value
+
+MAX_WHOLE = 2**31 - 1
+"""Bound of whole numbers without one of their own: what a 32-bit integer holds."""
 
 
 class Rule(NamedTuple):
@@ -55,7 +60,10 @@ def setting(
     choices: tuple[str, ...] | None = None,
     aliases: tuple[str | Alias, ...] = (),
 ) -> Any:
-    """A dataclass field with a help sentence and bounds: `above` excludes its own value, `least` and `most` do not."""
+    """A dataclass field with a help sentence and bounds: `above` excludes its own value, `least` and `most` do not.
+
+    Whole numbers are at most `MAX_WHOLE` where `most` is not given.
+    """
     other_names = tuple(Alias(alias) if isinstance(alias, str) else alias for alias in aliases)
     bounds = {"above": above, "least": least, "most": most, "choices": choices}
     return dataclasses.field(default=default, metadata={"sentence": sentence, "aliases": other_names, **bounds})
@@ -203,10 +211,10 @@ def _checked(field: dataclasses.Field[Any], kind: Any, value: Any) -> Any:
         value = value.item()
     if isinstance(value, Rule) or (value is None and types.NoneType in kinds):
         return value
-    if value in (None, "auto") and isinstance(field.default, Rule):
+    if (value is None or (isinstance(value, str) and value == "auto")) and isinstance(field.default, Rule):
         return field.default
     if float in kinds and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        value = _as_float(value)
     if isinstance(value, list | tuple) and tuple in kinds:
         return tuple(_item(field, item) for item in value)
     if type(value) not in kinds:
@@ -231,15 +239,27 @@ def _out_of_bounds(bounds: Mapping[str, Any], value: Any) -> str:
         return "" if value in choices else f"it is one of {', '.join(choices)}."
     if not isinstance(value, (int, float)):
         return ""
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         return "it must be finite."
     if above is not None and value <= above:
         return f"it must be above {above}."
     if least is not None and value < least:
         return f"it must be at least {least}."
+    if most is None and isinstance(value, int):
+        most = MAX_WHOLE
     if most is not None and value > most:
         return f"it must be at most {most}."
+    if isinstance(value, int) and value < -MAX_WHOLE:
+        return f"it must be at least {-MAX_WHOLE}."
     return ""
+
+
+def _as_float(value: int) -> float:
+    """The number; infinite, which no setting may be, if it is too large."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def is_list(kind: Any) -> bool:
@@ -248,26 +268,51 @@ def is_list(kind: Any) -> bool:
 
 
 def parsed(name: str, text: str, kind: Any) -> Any:
-    """The value of a setting of that type from its text."""
+    """The value of a setting of that type from its text; see `read_value`."""
     kinds = _kinds(kind)
-    if text.lower() == "none" and str not in kinds:
-        return None
-    if bool in kinds and text.lower() in ("true", "false"):
-        return text.lower() == "true"
     if tuple in kinds:
-        try:
-            return tuple(int(item) for item in text.strip("()[] ").split(",") if item.strip())
-        except ValueError:
-            raise ValueError(f"{_assigned(name, text)} whole numbers are needed, such as {name}=64,64.") from None
-    for number in (int, float):
-        if number in kinds:
-            try:
-                return number(text)
-            except ValueError:
-                continue
+        return _parsed_list(name, text)
+    try:
+        value = read_value(text)
+    except ValueError:
+        value = text.strip()
     if str in kinds:
-        return text
+        return value if isinstance(value, str) else text
+    if value is None or value == "auto" or (isinstance(value, bool) and bool in kinds):
+        return value
+    if int in kinds and (whole := _whole(value)) is not None:
+        return whole
+    if float in kinds and not isinstance(value, bool):
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
     raise ValueError(f"{_assigned(name, text)} {_needed(kinds)} is needed.")
+
+
+def _parsed_list(name: str, text: str) -> Any:
+    """Whole numbers, in brackets or not; none of them only in brackets, for nothing may be a slip."""
+    if text.strip().lower() in ("none", "null"):
+        return None
+    brackets = text.strip().startswith(("[", "("))
+    try:
+        value = read_value(text if brackets else f"[{text}]")
+    except ValueError:
+        value = None
+    items = value if isinstance(value, list) else [value]
+    whole = [_whole(item) for item in items]
+    if None in whole or not (whole or brackets):
+        raise ValueError(
+            f"{_assigned(name, text)} whole numbers are needed, such as {name}=64,64; or {name}=[] for none."
+        )
+    return tuple(whole)
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number, also one that is written as 1e4; None if it is none."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _kinds(kind: Any) -> tuple[type, ...]:
@@ -283,4 +328,4 @@ def _needed(kinds: tuple[type, ...]) -> str:
 
 
 def _assigned(name: str, value: Any) -> str:
-    return f"{name}={value!r}:" if not isinstance(value, str) else f"{name}={value}:"
+    return f"{name}={shown(value, quotes=False)}:"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import tyro
 
@@ -43,16 +44,18 @@ class Evaluate:
 
     def __call__(self) -> None:
         """Run the command."""
-        from steadyrl.agents import load
         from steadyrl.evaluation.evaluate import evaluate
 
-        agent = load(_agent_file(self.path))
-        _warn_if_unfinished(self.path, agent)
-        env = _environment(self.path, agent, self.env, options_of(self.env_set))
-        report = evaluate(agent, env, self.episodes, gamma=self.gamma, deterministic=self.deterministic, seed=self.seed)
+        picture = None if self.histogram is None else self.histogram.absolute()  # Environments may change the folder.
+        stored = _Stored.read(self.path)
+        stored.warn_if_unfinished()
+        env = stored.environment(self.env, options_of(self.env_set))
+        report = evaluate(
+            stored.agent, env, self.episodes, gamma=self.gamma, deterministic=self.deterministic, seed=self.seed
+        )
         print(json.dumps(report.to_dict(), indent=2) if self.json else report)
-        if self.histogram is not None:
-            print(f"Picture: {report.histogram(self.histogram)}", file=sys.stderr)
+        if picture is not None:
+            print(f"Picture: {report.histogram(picture)}", file=sys.stderr)
 
 
 @dataclass(frozen=True)
@@ -80,69 +83,70 @@ class Compare:
 
     def __call__(self) -> None:
         """Run the command."""
-        from steadyrl.agents import load
         from steadyrl.evaluation.compare import compare
 
-        files = [_agent_file(path) for path in (self.a, self.b)]
-        a, b = (load(file) for file in files)
-        for path, agent in ((self.a, a), (self.b, b)):
-            _warn_if_unfinished(path, agent)
-        if self.env is None and _recorded_env(files[0]) != _recorded_env(files[1]):
+        a, b = _Stored.read(self.a), _Stored.read(self.b)
+        for stored in (a, b):
+            stored.warn_if_unfinished()
+        if self.env is None and a.recorded != b.recorded:
             raise ValueError(
                 f"{self.a} and {self.b} were not trained in the same environment: name the one to play with --env."
             )
-        env = _environment(self.a, a, self.env, options_of(self.env_set))
-        compared = compare(a, b, env, self.episodes, self.gamma, self.deterministic, self.seed)
+        env = a.environment(self.env, options_of(self.env_set))
+        compared = compare(a.agent, b.agent, env, self.episodes, self.gamma, self.deterministic, self.seed)
         if self.json:
             print(json.dumps(compared.to_dict(), indent=2))
         else:
-            print(f"a: {a.name} of {self.a}\nb: {b.name} of {self.b}\n\n{compared}")
+            print(f"a: {a.agent.name} of {self.a}\nb: {b.agent.name} of {self.b}\n\n{compared}")
 
 
-def _agent_file(path: Path) -> Path:
-    """The checkpoint that `path` names; for a folder without one, an error that names those below it."""
-    from steadyrl.training.run_folder import CHECKPOINT, agent_file
+class _Stored(NamedTuple):
+    """An agent of a run folder or file, and the environment that is recorded with it."""
 
-    if path.is_dir() and not agent_file(path).is_file():
-        below = sorted(str(found.parent) for found in path.rglob(CHECKPOINT))
-        hint = f" Did you mean {' or '.join(below[:3])}?" if below else ""
-        raise ValueError(f"{path} holds no trained agent: there is no {CHECKPOINT} in it.{hint}")
-    return agent_file(path)
+    path: Path
+    agent: Agent
+    recorded: dict[str, Any] | None
+
+    @classmethod
+    def read(cls, path: Path) -> _Stored:
+        from steadyrl.agents.agent import from_file
+        from steadyrl.training.run_folder import read_agent
+
+        file = read_agent(path)
+        return cls(path, from_file(file), file.header["env"])
+
+    def warn_if_unfinished(self) -> None:
+        from steadyrl.training.run_files import resume_files
+        from steadyrl.training.run_folder import is_complete
+
+        if self.path.is_dir() and resume_files(self.path) and not is_complete(self.path):
+            episodes = f"{self.agent.episodes:,}"
+            print(f"{self.path} is not complete: this is its agent after {episodes} episodes.", file=sys.stderr)
+
+    def environment(self, env: str | None, options: dict[str, Any]) -> gym.Env[Any, Any]:
+        """The environment to play in: the one that is named, or else the one that the agent learned in.
+
+        A run folder may come from anybody, so a `module:factory` that it records is not called.
+        """
+        from steadyrl.envs.description import environment_from
+        from steadyrl.envs.resolve import resolve
+
+        if env is not None:
+            return resolve(env, **options)
+        own: gym.Env[Any, Any] | None = self.agent.env
+        if own is not None and not options:
+            return own
+        if self.recorded is None:
+            raise ValueError(f"{self.path} does not record how to make its environment: name one with --env.")
+        recorded = {"id": self.recorded["id"], "options": {**(self.recorded["options"] or {}), **options}}
+        try:
+            return environment_from(recorded)
+        except PermissionError as error:
+            typed = " ".join(["--env", shlex.quote(recorded["id"]), *map(_typed, recorded["options"].items())])
+            raise ValueError(f"{self.path}: {error} If you trust it, name it: {typed}") from None
 
 
-def _warn_if_unfinished(path: Path, agent: Agent) -> None:
-    from steadyrl.training.run_folder import resume_files
-
-    if path.is_dir() and resume_files(path):
-        print(f"{path} is not complete: this is its agent after {agent.episodes:,} episodes.", file=sys.stderr)
-
-
-def _environment(path: Path, agent: Agent, env: str | None, options: dict[str, Any]) -> gym.Env[Any, Any]:
-    """The environment to play in: the one that is named, or else the one that the agent in `path` learned in."""
-    from steadyrl.envs.factory_path import is_from_here
-    from steadyrl.envs.resolve import resolve
-
-    if env is not None:
-        return resolve(env, **options)
-    own: gym.Env[Any, Any] | None = agent.env
-    if own is not None and not options:
-        return own
-    recorded = _recorded_env(_agent_file(path))
-    if recorded is None:
-        raise ValueError(f"{path} does not record how to make its environment: name one with --env.")
-    name = str(recorded["id"])
-    if ":" in name and not is_from_here(name):
-        # A run folder may come from anybody, and this would call any function that it names.
-        raise ValueError(
-            f"{path} was trained in {name}, and that module is not in the current directory. "
-            f"If you trust it, name it: --env {name}"
-        )
-    return resolve(name, **{**recorded["options"], **options})
-
-
-def _recorded_env(file: Path) -> dict[str, Any] | None:
-    """The id and options of the environment that the agent in a file was trained in, if they are known."""
-    from steadyrl.training.checkpoint import read_header
-
-    recorded: dict[str, Any] | None = read_header(file)["env"]
-    return recorded
+def _typed(option: tuple[str, Any]) -> str:
+    """An option of an environment as it is typed."""
+    name, value = option
+    return f"--env-set {shlex.quote(f'{name}={value if isinstance(value, str) else json.dumps(value)}')}"

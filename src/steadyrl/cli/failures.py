@@ -1,10 +1,11 @@
-"""How commands with many runs end: interrupted, or with runs that failed."""
+"""How commands end that train: interrupted, or with runs that failed."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,6 +19,18 @@ def explain_resuming() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt("The same command keeps finished runs and resumes the others.") from None
+
+
+@contextmanager
+def paths_as_typed(path: Path, typed: Path) -> Iterator[None]:
+    """Name a path in errors as the user did."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        error.args = tuple(
+            text.replace(str(path), str(typed)) if isinstance(text, str) else text for text in error.args
+        )
+        raise
 
 
 def exit_with_failures(failures: Sequence[Failure]) -> None:

@@ -6,41 +6,33 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-import tyro
+from steadyrl.base.signals import TrainingInterruptedError, defer_signals, interruptible
 
-from steadyrl.base.signals import TrainingInterruptedError, sigterm_as_interrupt
-from steadyrl.cli.evaluate import Compare, Evaluate
-from steadyrl.cli.info import Agents, Doctor
-from steadyrl.cli.report import Report
-from steadyrl.cli.reproduce import Reproduce
-from steadyrl.cli.sweep import SweepCommand
-from steadyrl.cli.train import Train
-
-COMMANDS: dict[str, Callable[..., Any]] = {
-    "train": Train,
-    "sweep": SweepCommand,
-    "evaluate": Evaluate,
-    "compare": Compare,
-    "reproduce": Reproduce,
-    "report": Report,
-    "agents": Agents,
-    "doctor": Doctor,
-}
+NEED_JAX = ("train", "sweep", "evaluate", "compare", "reproduce", "agents")
+"""Commands that import it."""
+_STOPPED = 130
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command; a user's mistake is reported in one line, with exit status 2."""
-    # As `python -m` does, but last: nothing installed is hidden by a file that happens to lie here.
-    sys.path.append(os.getcwd())
+    called_by_shell = arguments is None
+    arguments = sys.argv[1:] if arguments is None else arguments
+    path = list(sys.path)
+    if any(":" in argument or argument.endswith(".toml") for argument in arguments):
+        # For a module:factory in the current folder. Otherwise that is not searched, as Gymnasium and JAX load all
+        # plugins that they find: it may be a folder that was downloaded.
+        sys.path.append(os.getcwd())
     try:
-        with sigterm_as_interrupt(), _deprecations_shown():
-            _command(sys.argv[1:] if arguments is None else arguments)()
+        with interruptible(), _deprecations_shown():
+            _run(arguments)
     except KeyboardInterrupt as stop:
         print(f"steadyrl: stopped. {stop}".rstrip(), file=sys.stderr)
-        sys.exit(130)
+        if called_by_shell:
+            _exit_at_once(_STOPPED)
+        sys.exit(_STOPPED)
     except BrokenPipeError:
         # The reader of our output, such as `head`, has closed the pipe; Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -51,21 +43,61 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"steadyrl: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
     finally:
-        sys.path.pop()
+        sys.path[:] = path
+
+
+def _exit_at_once(status: int) -> None:
+    """Skip what Python does at its end: there JAX crashes now and then if it was interrupted while it compiled."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(status)
+
+
+def _run(arguments: list[str]) -> None:
+    command = _command(arguments)
+    if arguments[0] in NEED_JAX:
+        with defer_signals():  # An exception in the middle of its import can crash Python.
+            import steadyrl.agents  # noqa: F401
+    command()
 
 
 def _command(arguments: list[str]) -> Callable[[], None]:
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
-        from steadyrl.base.names import unknown
+    import tyro
 
-        raise ValueError(unknown("command", arguments[0], COMMANDS))
+    from steadyrl.base.names import unknown
+
+    commands = _commands()
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
+        raise ValueError(unknown("command", arguments[0], commands))
     command: Callable[[], None] = tyro.extras.subcommand_cli_from_dict(
-        COMMANDS,
+        commands,
         prog="steadyrl",
         description="Risk-averse reinforcement learning: policies whose return is high and steady.",
         args=arguments,
     )
     return command
+
+
+def _commands() -> dict[str, Callable[..., Any]]:
+    """Imported here rather than above: Ctrl-C is handled by now."""
+    from steadyrl.cli.evaluate import Compare, Evaluate
+    from steadyrl.cli.info import Agents, Doctor
+    from steadyrl.cli.report import Report
+    from steadyrl.cli.reproduce import Reproduce
+    from steadyrl.cli.sweep import SweepCommand
+    from steadyrl.cli.train import Train
+
+    return {
+        "train": Train,
+        "sweep": SweepCommand,
+        "evaluate": Evaluate,
+        "compare": Compare,
+        "reproduce": Reproduce,
+        "report": Report,
+        "agents": Agents,
+        "doctor": Doctor,
+    }
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,4 +26,7 @@ class Report:
         """Run the command."""
         from steadyrl.reports.page import write_report
 
-        print(f"Page: {write_report(self.folder, self.out, episodes=self.episodes)}")
+        def warn(line: str) -> None:
+            print(line, file=sys.stderr)
+
+        print(f"Page: {write_report(self.folder, self.out, episodes=self.episodes, warn=warn)}")

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import tyro
 
-from steadyrl.cli.arguments import Pairs, PerhapsCount, logger_names, names_in, pairs_of, value_of
-from steadyrl.cli.failures import exit_with_failures, explain_resuming
+from steadyrl.cli.arguments import Pairs, PerhapsCount, confirm_budget, logger_names, names_in, pairs_of, value_of
+from steadyrl.cli.failures import exit_with_failures, explain_resuming, paths_as_typed
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,20 @@ class SweepCommand:
     """Folder of the runs, each in a folder that is named by what it is."""
     checkpoint_every: float = 60.0
     """Seconds between checkpoints; they come less often where they would take more than 1 % of the time."""
+    yes: bool = False
+    """Train without asking, also if each run is of more than 1e8 episodes or 1e9 timesteps."""
 
     def __call__(self) -> None:
         """Run the command; status 1 if a run failed."""
         from steadyrl.reports.sweep_table import print_cells
         from steadyrl.runs.scheduler import train_all
 
-        cells = self._sweep().cells(self.out, self.checkpoint_every)
-        with explain_resuming():
-            failures = train_all(cells, self.out, self.on, self.address)
+        out = self.out.absolute()  # An environment may change the current folder.
+        sweep = self._sweep()
+        cells = sweep.cells(out, self.checkpoint_every)
+        confirm_budget(sweep.budget, self.yes)
+        with explain_resuming(), paths_as_typed(out, self.out):
+            failures = train_all(cells, out, self.on, self.address)
         print_cells(cells)
         print(f"Saved in {self.out}. A page about it: steadyrl report {self.out}")
         exit_with_failures(failures)
@@ -67,6 +72,7 @@ class SweepCommand:
         """The sweep that the file describes, changed by the options of the command."""
         from steadyrl.agents import agent_class
         from steadyrl.runs import sweep
+        from steadyrl.runs.sweep_file import read_sweep
 
         file = [Path(name) for name in self.what if name.endswith(".toml")]
         if file and len(self.what) > 1:
@@ -74,7 +80,7 @@ class SweepCommand:
         agents = None if self.agents is None else [agent_class(name).name for name in names_in(self.agents)]
         pairs, options = pairs_of("--set", self.set), pairs_of("--env-set", self.env_set)
         if file:
-            described = sweep.read_sweep(file[0])
+            described = read_sweep(file[0])
         else:
             described = sweep.Sweep(tuple(self.what), {agent: {} for agent in agents or ["mg"]})
         given: dict[str, Any] = {}
@@ -85,8 +91,11 @@ class SweepCommand:
             values = sweep.choices_of_text(before, pairs)
             given["agents"] = {agent: {**choices, **values[agent]} for agent, choices in before.items()}
         if options:
-            values_of = {name: [value_of(part) for part in sweep.split(text)] for name, text in options.items()}
-            given["env_settings"] = {**described.env_settings, **values_of}
+            values_of = {
+                name: [value_of(part, f"--env-set {name}") for part in sweep.split(text)]
+                for name, text in options.items()
+            }
+            given["env_settings"] = {**described.env_settings, **_checked(values_of, described.envs)}
         if self.seeds is not None:
             given["seeds"] = sweep.seeds_of(self.seeds)
         if self.episodes is not None or self.timesteps is not None:
@@ -96,3 +105,14 @@ class SweepCommand:
         if self.log:
             given["loggers"] = logger_names(self.log)
         return dataclasses.replace(described, **given)
+
+
+def _checked(choices: dict[str, list[Any]], envs: tuple[str, ...]) -> dict[str, list[Any]]:
+    """Values of options that fit the defaults of every environment."""
+    from steadyrl.envs.options import checked_options
+
+    for env in envs:
+        choices = {
+            name: [checked_options(env, {name: value})[name] for value in values] for name, values in choices.items()
+        }
+    return choices

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from steadyrl.cli.arguments import Pairs, PerhapsCount, logger_names, options_of, pairs_of
+from steadyrl.cli.arguments import Count, Pairs, PerhapsCount, confirm_budget, logger_names, options_of, pairs_of
+from steadyrl.cli.failures import paths_as_typed
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
@@ -35,7 +36,7 @@ class Train:
     """A setting of the agent, as name=value; may be given many times. `steadyrl agents NAME` lists them."""
     env_set: Pairs = ()
     """An option of the environment, as name=value; may be given many times."""
-    seed: int = 0
+    seed: Count = 0
     """Seed of everything random in the run."""
     episodes: PerhapsCount = None
     """How many episodes to learn from; 20,000 if neither this nor --timesteps is given."""
@@ -53,6 +54,8 @@ class Train:
     """Whether to show progress."""
     checkpoint_every: float = 60.0
     """Seconds between checkpoints; they come less often where they would take more than 1 % of the time."""
+    yes: bool = False
+    """Train without asking, also for more than 1e8 episodes or 1e9 timesteps."""
 
     def __call__(self) -> None:
         """Run the command."""
@@ -60,6 +63,7 @@ class Train:
 
         from steadyrl.agents import agent_class
         from steadyrl.base.settings import canonical
+        from steadyrl.envs.options import checked_options
         from steadyrl.envs.resolve import resolve
         from steadyrl.envs.source import Source
         from steadyrl.runs.job import Job, RunSpec, command_line, run_job
@@ -70,7 +74,8 @@ class Train:
         from steadyrl.training.run import Plan
 
         kind = agent_class(self.agent)
-        given, options = pairs_of("--set", self.set), options_of(self.env_set)
+        here = Path.cwd()  # An environment may change it.
+        given, options = pairs_of("--set", self.set), checked_options(self.env, options_of(self.env_set))
         plan = Plan(
             budget_of(self.episodes, self.timesteps),
             checkpoint_seconds=self.checkpoint_every,
@@ -86,9 +91,10 @@ class Train:
         typed = {name: given.get(name, values[name]) for name in canonical(given, (type(settings),), warn=False)}
         name = folder_name(f"{short_name(self.env)}-{kind.name}", {**options, **typed})
         out = self.out or Path("runs") / f"{name}-seed{self.seed}"
-        run = RunSpec(self.seed, out, values, name)
+        run = RunSpec(self.seed, here / out, values, name)
         job = Job(self.env, kind.name, (run,), plan, options, self.engine, loggers)
-        with ExitStack() as stack:
+        confirm_budget(plan.budget, self.yes)
+        with ExitStack() as stack, paths_as_typed(here / out, out):
 
             def listeners(agents: Sequence[Any], runs: Any) -> list[Listener]:
                 done = getattr(agents[0], plan.unit)
@@ -101,7 +107,7 @@ class Train:
 
             trained = run_job(job, listeners)
         print("\n".join(map(_summary, trained)) or "This run is complete already.")
-        if trained and (out / FOLDER).is_dir():
+        if trained and (here / out / FOLDER).is_dir():
             print(f"Events: tensorboard --logdir {out / FOLDER}")
         print(f"Saved in {out}. Its risk: steadyrl evaluate {out}")
 

@@ -11,6 +11,11 @@ from gymnasium.vector import VectorEnv
 from steadyrl.envs.factory_path import origin_of
 from steadyrl.envs.source import Source
 
+_SHOWN = "render_mode"
+"""The option that only concerns showing; "human" ends the process where there is no display."""
+_LOADERS = ("GymV21Environment", "GymV26Environment")
+"""Gymnasium's ids that load an environment of another library by a name in their options."""
+
 
 def describe_env(env: Any) -> dict[str, Any] | None:
     """The id and options that recreate an environment; None if it was not made from an id, or was wrapped since."""
@@ -32,10 +37,24 @@ def describe_env(env: Any) -> dict[str, Any] | None:
 
 def source_from(described: dict[str, Any] | None) -> Source:
     """The environment that a file describes; an empty source if it cannot be created here."""
-    # A file must not choose the code to run, so a `module:factory` that it names is not called.
-    if described is None or ":" in described["id"]:
+    if described is None:
         return Source(None, None)
     try:
-        return Source.of(described["id"], **described["options"])
-    except (ValueError, gym.error.Error, ImportError):
+        return _source(described)
+    except (ValueError, gym.error.Error, ImportError, PermissionError):
         return Source(None, None)  # The policy can still be used; `learn` reports what is missing.
+
+
+def environment_from(described: dict[str, Any]) -> gym.Env[Any, Any]:
+    """The environment that a file describes; a `PermissionError` if that would run code that the file chooses."""
+    return _source(described).env  # type: ignore[no-any-return]
+
+
+def _source(described: dict[str, Any]) -> Source:
+    """Only what installed packages have registered is made from a file, and nothing is shown because a file says so."""
+    name, options = described["id"], described["options"] or {}
+    if ":" in name:
+        raise PermissionError(f"its environment is {name}, code that a file must not choose.")
+    if name.startswith(_LOADERS):
+        raise PermissionError(f"its environment is {name}, which imports what its options name.")
+    return Source.of(name, **{key: value for key, value in options.items() if key != _SHOWN})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,17 +18,45 @@ def metrics_info(metrics: dict[str, float]) -> dict[str, Any]:
 
 def metrics_of(info: Mapping[str, Any]) -> dict[str, Any]:
     """The metrics in an `info`, under the new key if it has both; empty if it has neither."""
-    return dict(info.get(KEY, info.get(OLD_KEY, {})))
+    key = KEY if KEY in info else OLD_KEY
+    metrics = info.get(key, {})
+    if not isinstance(metrics, Mapping) or not all(isinstance(name, str) for name in metrics):
+        raise ValueError(f'info["{key}"] of type {type(metrics).__name__} that does not map names to numbers')
+    return dict(metrics)
 
 
-def stack_metrics(episodes: Sequence[Mapping[str, float]]) -> dict[str, np.ndarray]:
-    """The metrics of n episodes as arrays: name -> [n]."""
-    names = episodes[0].keys()
-    for index, metrics in enumerate(episodes):
-        if metrics.keys() != names:
+class MetricNames:
+    """The names of an environment's episode metrics: those of its first episode, which all others must have too."""
+
+    def __init__(self, is_reserved: Callable[[str], bool] = lambda name: False) -> None:
+        """`is_reserved(name)`: whether something else has that name."""
+        self._is_reserved = is_reserved
+        self._first: tuple[int, set[str]] | None = None
+
+    def check(self, episode: int, metrics: Iterable[str]) -> None:
+        """A ValueError if the metrics of an episode have other names than those of the first, or reserved ones."""
+        names = set(metrics)
+        if self._first is None:
+            for name in filter(self._is_reserved, sorted(names)):
+                raise ValueError(
+                    f"the episode metric {name!r} has the name of something that training records itself. "
+                    f'Rename it in info["{KEY}"].'
+                )
+            self._first = episode, names
+        first, expected = self._first
+        if names != expected:
             raise ValueError(
-                f"episode {index} ended with the metrics {sorted(metrics)}, episode 0 with {sorted(names)}: "
+                f"episode {episode} ended with the metrics {sorted(names)}, episode {first} with {sorted(expected)}: "
                 "their means would be over different episodes. "
                 f'Report the same names in info["{KEY}"] at the last step of every episode.'
             )
-    return {name: np.array([float(metrics[name]) for metrics in episodes]) for name in names}
+
+
+def stack_metrics(
+    episodes: Sequence[Mapping[str, float]], first_episode: int = 0, names: MetricNames | None = None
+) -> dict[str, np.ndarray]:
+    """The metrics of n episodes as arrays, name -> [n]; errors count episodes from `first_episode`."""
+    names = names or MetricNames()
+    for episode, metrics in enumerate(episodes, start=first_episode):
+        names.check(episode, metrics)
+    return {name: np.array([float(metrics[name]) for metrics in episodes]) for name in episodes[0]}

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import re
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -57,21 +55,7 @@ def origin_of(env: gym.Env[Any, Any]) -> dict[str, Any] | None:
     return origin
 
 
-def is_from_here(name: str) -> bool:
-    """Whether the module of `module:...` is in the current directory or below it."""
-    top = name.partition(":")[0].partition(".")[0]
-    try:
-        spec = importlib.util.find_spec(top)
-    except (ImportError, ValueError):
-        return False
-    if spec is None:
-        return False
-    locations = [spec.origin] if spec.has_location else list(spec.submodule_search_locations or [])
-    here = Path.cwd().resolve()
-    return any(path is not None and Path(path).resolve().is_relative_to(here) for path in locations)
-
-
-def creation_error(name: str, factory: Callable[..., Any] | None, options: dict[str, Any], error: Exception) -> str:
+def creation_error(name: str, factory: Callable[..., Any] | None, options: dict[str, Any], error: BaseException) -> str:
     """A one-line message for a factory that failed; for an unknown option, with the nearest known one."""
     rejected = re.search(r"(?:(\w+)\.)?\w+\(\) got an unexpected keyword argument '(\w+)'", str(error))
     if isinstance(error, TypeError) and factory and rejected and rejected[2] in options:
@@ -96,7 +80,7 @@ def _import_module(module_name: str, name: str) -> ModuleType:
                 "or install its package."
             ) from None
         raise ModuleNotFoundError(f"environment {name}: {module_name} imports a missing module: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(
             f"environment {name}: importing {module_name} failed: {type(error).__name__}: {error}"
         ) from error

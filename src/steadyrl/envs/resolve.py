@@ -11,6 +11,7 @@ from gymnasium.envs.registration import find_highest_version, get_env_id, load_e
 
 from steadyrl.base.names import nearest, plain
 from steadyrl.envs.factory_path import creation_error, find_factory, set_origin
+from steadyrl.envs.options import checked_options
 
 EnvLike = str | gym.Env[Any, Any] | Callable[[], gym.Env[Any, Any]]
 
@@ -22,7 +23,7 @@ def resolve(env: EnvLike, **options: Any) -> gym.Env[Any, Any]:
     passed to the factory, and are only accepted with a name.
     """
     if isinstance(env, str):
-        return _make(env, options)
+        return _make(env, checked_options(env, options))
     if options:
         raise ValueError(f"environment options {sorted(options)} need an environment id; set them on {env} itself.")
     if isinstance(env, gym.Env):
@@ -42,7 +43,7 @@ def _make(name: str, options: dict[str, Any]) -> gym.Env[Any, Any]:
     else:
         try:
             env = factory(**options)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ValueError(creation_error(name, factory, options, error)) from error
         if not isinstance(env, gym.Env):
             raise ValueError(
@@ -66,7 +67,7 @@ def _make_registered(name: str, options: dict[str, Any]) -> gym.Env[Any, Any]:
         raise ModuleNotFoundError(remedy if extra else f"environment {name}: {error}") from error
     except gym.error.Error as error:
         raise ValueError(f"environment {name}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         creator = _creator(versioned) if isinstance(error, TypeError) else None
         raise ValueError(creation_error(name, creator, options, error)) from error
 

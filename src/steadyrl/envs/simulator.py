@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import gymnasium as gym
 import numpy as np
 
+from steadyrl.base.shown import shown
 from steadyrl.envs.spaces import flat
 
 
@@ -19,14 +20,15 @@ class SlotError(Exception):
         self.slot, self.remedy = slot, remedy
 
 
-def row_of(space: gym.Space[Any], shape: tuple[int, ...], slot: int, observation: Any) -> Any:
+def row_of(space: gym.Space[Any], shape: tuple[int, ...], dtype: Any, slot: int, observation: Any) -> Any:
     """One observation as a row of a simulator's array, checked to have the row's `shape`."""
     try:
-        row = flat(space, observation)
+        row = np.asarray(flat(space, observation))
+        found, row = row.shape, row.astype(dtype, copy=False)
     except Exception as error:
-        raise SlotError(slot, f"observation {observation!r} that is not in {space}") from error
-    if np.shape(row) != shape:  # NumPy would silently broadcast a scalar over the row.
-        raise SlotError(slot, f"observation of shape {np.shape(row)} that is not in {space}")
+        raise SlotError(slot, f"observation {shown(observation)} that is not in {space}") from error
+    if found != shape:  # NumPy would silently broadcast a scalar over the row.
+        raise SlotError(slot, f"observation of shape {found} that is not in {space}")
     return row
 
 

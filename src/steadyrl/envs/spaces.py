@@ -11,6 +11,15 @@ from gymnasium.spaces import Box, Dict, Discrete
 
 OBSERVATIONS = "Box, Discrete, or Dict of these"
 ACTIONS = "Discrete, or Box of floats"
+_MAX_DISCRETE = 2**31 - 1
+_DTYPES = (
+    "bool",
+    *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+    "float16",
+    "float32",
+    "float64",
+)
+"""Of a Box in a file."""
 
 
 def is_tabular(observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> bool:
@@ -114,13 +123,25 @@ def to_json(space: gym.Space[Any]) -> dict[str, Any]:
     return {"kind": "Box", "shape": list(space.shape), "dtype": str(space.dtype), **bounds}
 
 
-def from_json(described: dict[str, Any]) -> gym.Space[Any]:
-    """The space from the output of `to_json`."""
+def from_json(described: Any) -> gym.Space[Any]:
+    """The space from the output of `to_json`; an error for anything else, whatever it is."""
+    try:
+        return _from_json(described)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, AssertionError):
+        raise ValueError("a space is described that does not exist.") from None
+
+
+def _from_json(described: Any) -> gym.Space[Any]:
     if described["kind"] == "Discrete":
-        return Discrete(described["n"], start=described.get("start", 0))
+        n, start = described["n"], described.get("start", 0)
+        if not all(type(x) is int and abs(x) <= _MAX_DISCRETE for x in (n, start)):
+            raise ValueError(n)
+        return Discrete(n, start=start)
     if described["kind"] == "Dict":
         # As pairs: Gymnasium sorts dictionaries, and the order is that of the network's inputs.
-        return Dict([(name, from_json(part)) for name, part in described["spaces"].items()])
+        return Dict([(name, _from_json(part)) for name, part in described["spaces"].items()])
+    if described["kind"] != "Box" or described["dtype"] not in _DTYPES:  # NumPy has types of any size.
+        raise ValueError(described["kind"])
     dtype, shape = np.dtype(described["dtype"]), tuple(described["shape"])
     low, high = (np.array([float(x) for x in described[name]]).astype(dtype).reshape(shape) for name in ("low", "high"))
     return Box(low, high, dtype=dtype.type)

@@ -13,6 +13,7 @@ import dataclasses
 import json
 import math
 import os
+import reprlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import numpy as np
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.mean_gini import MeanGini
 from steadyrl.base.names import unknown
+from steadyrl.base.parsing import parse_json
 from steadyrl.envs.description import describe_env
 from steadyrl.envs.resolve import EnvLike, resolve
 from steadyrl.evaluation.evaluate import check, evaluate
@@ -253,10 +255,17 @@ class EvaluateEvery:
             return -math.inf
         header = checkpoint.read_header(self._save_best)
         note, names = header["note"], ("agent", "settings", "seed", "env")
+        if not isinstance(note, dict):
+            return -math.inf
         own = (agent.name, dataclasses.asdict(agent.settings), agent.seed, describe_env(agent.env))
-        same = [header[name] for name in names] == json.loads(json.dumps(own))
+        same = [header[name] for name in names] == parse_json(json.dumps(own))
         earlier = header["timesteps"] <= agent.timesteps
-        return float(note["score"]) if same and earlier and note.get("scoring") == self._scoring() else -math.inf
+        if not same or not earlier or note.get("scoring") != self._scoring():
+            return -math.inf
+        score = note.get("score")
+        if not isinstance(score, float) or math.isnan(score):
+            raise ValueError(f"{self._save_best}: its score is {reprlib.repr(score)}, not a number. Remove the file.")
+        return score
 
 
 def _check_whole(name: str, value: Any, least: int, reason: str) -> None:

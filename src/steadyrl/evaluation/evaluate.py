@@ -13,7 +13,8 @@ from steadyrl.agents.agent import Agent
 from steadyrl.envs.resolve import EnvLike, resolve
 from steadyrl.evaluation.play import play_policy
 from steadyrl.evaluation.risk_report import RiskReport
-from steadyrl.training.returns import discounted_returns
+
+MAX_EPISODES = 10_000_000
 
 
 def evaluate(
@@ -47,15 +48,15 @@ def evaluate(
     environment = resolve(env)
     _check_spaces(policy, environment)
     try:
-        rewards, metrics = play_policy(policy, environment, int(episodes), int(seed), deterministic)
+        played = play_policy(policy, environment, int(episodes), int(seed), deterministic, discount)
     finally:
         if made_here:
             environment.close()
     return RiskReport.from_returns(
-        returns=[r.sum() for r in rewards],
-        discounted_returns=[discounted_returns(r, discount) for r in rewards],
+        returns=played.returns,
+        discounted_returns=played.discounted_returns,
         gamma=discount,
-        facts=metrics,
+        facts=played.metrics,
         seed=seed,
     )
 
@@ -80,6 +81,8 @@ def check(policy: Any, env: Any, episodes: int, seed: int) -> None:
             f"episodes={episodes}: risk is how the returns of episodes differ, so at least 2 are needed, "
             "and about 100 for useful intervals. Raise episodes."
         )
+    if episodes > MAX_EPISODES:
+        raise ValueError(f"episodes={episodes}: intervals hardly narrow from {MAX_EPISODES:,} on. Lower episodes.")
     if not _is_whole(seed) or seed < 0:
         raise ValueError(f"seed={seed!r}: random streams are numbered from 0. Pass a whole number of at least 0.")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -15,36 +15,80 @@ from rich.progress import Progress
 
 from steadyrl.agents.agent import Agent
 from steadyrl.base.seeding import EvaluationStream, evaluation_stream_seed
-from steadyrl.envs.episode_metrics import stack_metrics
 from steadyrl.envs.fast_simulator import fast_simulator
 from steadyrl.envs.simulator import Simulator
 from steadyrl.rollouts.acting import Actor
-from steadyrl.rollouts.collector import Limits, collect, iterate_steps
+from steadyrl.rollouts.collector import Limits, collect, iterate_steps, stacked_metrics
 from steadyrl.rollouts.simulators.single import SingleEnvSimulator
+from steadyrl.training.returns import discounted_returns
 
 MAX_STEPS = 1_000_000
 """An episode of more steps is an error."""
 SIDE_BY_SIDE = 32
 """Number of episodes that a fast simulator plays at a time; only their rewards and metrics are kept."""
 
-Played = tuple[list[np.ndarray], dict[str, np.ndarray]]
-"""The rewards of each episode, and name -> [n] for the metrics of the environment."""
+COMPILED_PORTION = 10_000
+"""Number of episodes that a compiled program plays at a time, with all their steps in memory."""
 
 
-def play_policy(policy: Any, env: gym.Env[Any, Any], episodes: int, seed: int, deterministic: bool) -> Played:
+class Played(NamedTuple):
+    """What is kept of n episodes."""
+
+    returns: np.ndarray
+    """[n]."""
+    discounted_returns: np.ndarray
+    """[n]."""
+    metrics: dict[str, np.ndarray]
+    """name -> [n]: the metrics of the environment."""
+
+    @classmethod
+    def of(cls, rewards: np.ndarray, gamma: float, metrics: dict[str, np.ndarray]) -> Played:
+        """From the rewards of all steps, [n, T]."""
+        return cls(rewards.sum(axis=-1), discounted_returns(rewards, gamma), metrics)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Played]) -> Played:
+        """One after the other."""
+        return cls(
+            np.concatenate([part.returns for part in parts]),
+            np.concatenate([part.discounted_returns for part in parts]),
+            {name: np.concatenate([part.metrics[name] for part in parts]) for name in parts[0].metrics},
+        )
+
+
+def play_policy(
+    policy: Any, env: gym.Env[Any, Any], episodes: int, seed: int, deterministic: bool, gamma: float
+) -> Played:
     """Play whole episodes; episode i does not depend on how many there are, and its seed not on the policy."""
     policy_seed = evaluation_stream_seed(seed, EvaluationStream.POLICY)
+    if isinstance(policy, Agent):
+        compiled = _play_compiled(policy, env, episodes, policy_seed, deterministic, gamma)
+        if compiled is not None:
+            return compiled
     seeds = [evaluation_stream_seed(seed, EvaluationStream.EPISODES, index) for index in range(episodes)]
     if isinstance(policy, Agent):
-        compiled = policy.play_compiled(env, episodes, policy_seed, deterministic)
-        if compiled is not None:
-            return list(np.asarray(compiled.rewards, dtype=np.float64)), compiled.episode_metrics
         simulator = _fast(policy, env, min(episodes, SIDE_BY_SIDE))
         if simulator is not None:
             actor = _RowwiseActor(**vars(policy.actor()))
-            return _play_fast(actor, simulator, str(env), seeds, deterministic)
+            return _play_fast(actor, simulator, str(env), seeds, deterministic, gamma)
     acts = _PolicyActs(_act_function(policy, env.action_space, policy_seed, deterministic))
-    return _play_one_by_one(acts, env, seeds)
+    return _play_one_by_one(acts, env, seeds, gamma)
+
+
+def _play_compiled(
+    agent: Agent, env: gym.Env[Any, Any], episodes: int, seed: int, deterministic: bool, gamma: float
+) -> Played | None:
+    parts = []
+    with _progress(episodes) as advance:
+        for first in range(0, episodes, COMPILED_PORTION):
+            count = min(COMPILED_PORTION, episodes - first)
+            played = agent.play_compiled(env, count, seed, deterministic, first)
+            if played is None:
+                return None
+            rewards = np.asarray(played.rewards, dtype=np.float64)
+            parts.append(Played.of(rewards, gamma, played.episode_metrics))
+            advance(count)
+    return Played.joined(parts)
 
 
 def _fast(agent: Agent, env: gym.Env[Any, Any], size: int) -> Simulator | None:
@@ -55,17 +99,21 @@ def _fast(agent: Agent, env: gym.Env[Any, Any], size: int) -> Simulator | None:
     return fast.make(size)
 
 
-def _play_fast(actor: Actor, simulator: Simulator, env_name: str, seeds: list[int], deterministic: bool) -> Played:
-    rewards, metrics = [], []
+def _play_fast(
+    actor: Actor, simulator: Simulator, env_name: str, seeds: list[int], deterministic: bool, gamma: float
+) -> Played:
+    parts = []
     with closing(simulator), _progress(len(seeds)) as advance:
         for start in range(0, len(seeds), simulator.size):
             batch = seeds[start : start + simulator.size]
             limits = Limits(env_name, MAX_STEPS, first_episode=start)
             episodes = collect(simulator, actor, batch, limits, deterministic)
-            rewards += [row[mask > 0] for row, mask in zip(episodes.rewards, episodes.mask, strict=True)]
-            metrics.append(episodes.episode_metrics)
+            # Without the padding, on which the rounding of a sum depends.
+            rewards = [row[mask > 0] for row, mask in zip(episodes.rewards, episodes.mask, strict=True)]
+            single = [Played.of(row[None], gamma, {}) for row in rewards]
+            parts.append(Played.joined(single)._replace(metrics=episodes.episode_metrics))
             advance(len(batch))
-    return rewards, {name: np.concatenate([part[name] for part in metrics]) for name in metrics[0]}
+    return Played.joined(parts)
 
 
 @dataclass(frozen=True)
@@ -84,19 +132,19 @@ class _RowwiseActor(Actor):
         )
 
 
-def _play_one_by_one(acts: _PolicyActs, env: gym.Env[Any, Any], seeds: list[int]) -> Played:
-    simulator, rewards, metrics = SingleEnvSimulator(env), [], []
+def _play_one_by_one(acts: _PolicyActs, env: gym.Env[Any, Any], seeds: list[int], gamma: float) -> Played:
+    simulator, parts, metrics = SingleEnvSimulator(env), [], []
     with _progress(len(seeds)) as advance:
         for index, seed in enumerate(seeds):
             acts.episode_start = True
             limits = Limits(str(env), MAX_STEPS, first_episode=index)
-            episode = []
+            rewards = []
             for step in iterate_steps(simulator, lambda: acts, None, [seed], limits):
-                episode.append(step.result.rewards[0])  # Observations are not kept: they could fill the memory.
-            rewards.append(np.array(episode))
+                rewards.append(step.result.rewards[0])  # Observations are not kept: they could fill the memory.
+            parts.append(Played.of(np.array([rewards]), gamma, {}))
             metrics.append(step.result.episode_metrics[0])
             advance(1)
-    return rewards, stack_metrics(metrics)
+    return Played.joined(parts)._replace(metrics=stacked_metrics(metrics, Limits(str(env), MAX_STEPS)))
 
 
 class _PolicyActs:

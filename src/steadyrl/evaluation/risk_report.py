@@ -191,12 +191,11 @@ def measure_risk(returns: ArrayLike, seed: int) -> Risk:
 
 def _as_sample(returns: ArrayLike) -> NDArray[np.float64]:
     """A validated, read-only float64 copy of the returns."""
-    R = np.array(returns, dtype=np.float64)
+    R = np.array(as_returns(returns)[1], dtype=np.float64)  # Checks that there are at least two, all of them finite.
     if R.ndim != 1:
         raise ValueError(
             f"returns have shape {R.shape}: a report describes a single sample. Pass one return for each episode, [n]."
         )
-    as_returns(R)  # Checks that there are at least two and that they are finite.
     R.setflags(write=False)
     return R
 

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from steadyrl.base.files import write_atomic
 from steadyrl.reports.figures.curves import Curves, Recorded, last_tenth, so_far
+from steadyrl.reports.terminal import printable
 from steadyrl.runs.experiment import Experiment, Method, Variant
 from steadyrl.training.run_folder import versions
 
@@ -43,15 +44,21 @@ class Column(NamedTuple):
     """(curves, metric) -> [seeds]: the value at the end of training."""
 
     def values(self, recorded: Recorded) -> NDArray[np.float64]:
-        """[seeds]: the value at the end of training."""
-        return self.final(getattr(recorded, self.source), self.metric)
+        """[seeds]: the value at the end of training; none if all runs are left out."""
+        curves = getattr(recorded, self.source)
+        return self.final(curves, self.metric) if curves else np.empty(0)
 
 
 def columns_of(experiment: Experiment, cells: Iterable[Cell]) -> list[Column]:
-    """Columns for returns, Gini deviation, episode metrics and exact measures, as far as all cells have them."""
+    """Columns for returns, Gini deviation, episode metrics and exact measures, as far as all cells have them.
+
+    Cells whose runs are all left out do not count; it is an error if there is no other.
+    """
     cells = list(cells)
-    recorded = cells[0].recorded
-    episode_metrics = [name for name in recorded.training if name.endswith("_rate") or name == "distance"]
+    training = next((cell.recorded.training for cell in cells if cell.recorded.training), None)
+    if training is None:
+        raise ValueError(f"no run can be shown in a table: {printable(next(iter(_notes(cells)), 'there is none.'))}")
+    episode_metrics = [name for name in training if name.endswith("_rate") or name == "distance"]
     so_far_rows = [row for rows in experiment.figures.values() for row in rows if row.so_far]
     columns = [
         Column("evaluation return", "return", "evaluations", _last_tenth),
@@ -62,7 +69,13 @@ def columns_of(experiment: Experiment, cells: Iterable[Cell]) -> list[Column]:
         *(Column(f"{_heading(row.metric)} so far", row.metric, "training", _so_far_at_end) for row in so_far_rows),
         *(Column(title, name, "evaluations", _at_end) for name, title in EXACT.items()),
     ]
-    return [c for c in columns if all(c.metric in getattr(cell.recorded, c.source) for cell in cells)]
+    curves = {column: [one for cell in cells if (one := getattr(cell.recorded, column.source))] for column in columns}
+    return [column for column in columns if curves[column] and all(column.metric in one for one in curves[column])]
+
+
+def _notes(cells: Iterable[Cell]) -> list[str]:
+    """A sentence for each run that is left out."""
+    return [note for cell in cells for note in cell.recorded.notes]
 
 
 def _heading(metric: str) -> str:
@@ -85,7 +98,7 @@ def interval(values: NDArray[np.float64]) -> tuple[float, float]:
     """The 95 % bootstrap confidence interval of the mean over seeds; for a constant sample, its value."""
     from scipy.stats import bootstrap
 
-    if len(values) < 2 or np.ptp(values) == 0:
+    if len(values) < 2 or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
         return float(values.mean()), float(values.mean())
     result = bootstrap((values,), np.mean, n_resamples=2000, method="percentile", rng=np.random.default_rng(0))
     return float(result.confidence_interval.low), float(result.confidence_interval.high)
@@ -103,6 +116,8 @@ def print_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell]) ->
         values = [_with_error(column.metric, column.values(cell.recorded)) for column in columns]
         table.add_row(cell.variant.name, cell.method.title, *values)
     Console().print(table)
+    for note in _notes(cells.values()):
+        print(printable(note))
     for method in experiment.methods:
         print(f"{method.title}: {_source(experiment, method)}.")
 
@@ -124,6 +139,7 @@ def write_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell], pa
         f"{datetime.now(UTC):%Y-%m-%d}; {packages}",
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
         "\n".join(f"- {method.title}: {_source(experiment, method)}." for method in experiment.methods),
+        *(printable(note) for note in _notes(cells.values())),
     ]
     write_atomic(path, ("\n\n".join(text) + "\n").encode())
 
@@ -132,12 +148,14 @@ def write_curves(cells: dict[tuple[str, str], Cell], path: Path, points: int = 2
     """Write the learning curves as JSON: mean and standard error over seeds, at about `points` points."""
     by_variant: dict[str, Any] = {}
     for (variant, method), cell in cells.items():
-        curves = {kind: _downsample(getattr(cell.recorded, kind), points) for kind in Recorded._fields}
+        curves = {kind: _downsample(getattr(cell.recorded, kind), points) for kind in ("training", "evaluations")}
         by_variant.setdefault(variant, {})[method] = curves
     write_atomic(path, json.dumps(by_variant).encode())
 
 
 def _downsample(curves: Curves, points: int) -> dict[str, Any]:
+    if not curves:
+        return {"episodes": [], "mean": {}, "standard_error": {}}
     records = curves["episodes"].shape[1]
     indices = np.unique(np.linspace(0, records - 1, min(points, records)).astype(int))
     metrics = {name: curves[name][:, indices] for name in curves if name not in ("iteration", "episodes", "time")}
@@ -170,6 +188,8 @@ def _title(experiment: Experiment) -> str:
 
 
 def _with_error(name: str, values: Any) -> str:
+    if not len(values):
+        return ""
     if len(values) < 2:
         return f"{100 * values.mean():.0f} %" if name.endswith("_rate") else f"{values.mean():.1f}"
     error = values.std(ddof=1) / np.sqrt(len(values))
@@ -179,6 +199,8 @@ def _with_error(name: str, values: Any) -> str:
 
 
 def _with_interval(name: str, values: Any) -> str:
+    if not len(values):
+        return ""
     low, high = interval(values)
     if name.endswith("_rate"):
         return f"{100 * values.mean():.0f} [{100 * low:.0f}, {100 * high:.0f}] %"

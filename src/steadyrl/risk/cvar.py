@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.risk.sample import as_returns
+from steadyrl.risk.sample import as_scaled_returns
 
 
 def cvar(returns: Any, alpha: float) -> Any:
@@ -19,10 +19,11 @@ def cvar(returns: Any, alpha: float) -> Any:
     """
     if not 0 < alpha <= 1:
         raise ValueError(f"alpha={alpha}: the tail is a fraction of the returns, so 0 < alpha <= 1.")
-    xp, R = as_returns(returns)
+    xp, R, scale = as_scaled_returns(returns)
     k = max(alpha * R.shape[-1], 1.0)
     weight = np.clip(k - np.arange(R.shape[-1]), 0, 1) / k
     ascending = xp.sort(R, axis=-1)
     lowest = ascending[..., :1]
     # Averages distances to the minimum: large returns that differ little keep their precision.
-    return lowest[..., 0] + ((ascending - lowest) * xp.asarray(weight, dtype=R.dtype)).sum(axis=-1)
+    tail = lowest[..., 0] + ((ascending - lowest) * xp.asarray(weight, dtype=R.dtype)).sum(axis=-1)
+    return scale.restore_value(tail)

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from steadyrl.risk.measure import Order, RiskMeasure, Sample
-from steadyrl.risk.sample import as_mass, as_returns
+from steadyrl.risk.sample import as_mass, as_scaled_returns
 
 
 def gini_deviation(returns: Any, unbiased: bool = True) -> Any:
@@ -21,13 +21,13 @@ def gini_deviation(returns: Any, unbiased: bool = True) -> Any:
 
     Example: `gini_deviation([0, 1])` is 0.5, and 0.25 with `unbiased=False`.
     """
-    xp, R = as_returns(returns)
+    xp, R, scale = as_scaled_returns(returns)
     n = R.shape[-1]
     k = xp.arange(1, n, dtype=R.dtype)
     # k returns lie below gap k and n - k above it, so k (n - k) pairs span it.
     pairs = (k * (n - k) * xp.diff(xp.sort(R, axis=-1), axis=-1)).sum(axis=-1)
     # float: JAX overflows on Python ints above 2^31, which n (n - 1) exceeds from 46,342 returns on.
-    return pairs / float(n * (n - 1) if unbiased else n * n)
+    return scale.restore_value(pairs / float(n * (n - 1) if unbiased else n * n))
 
 
 def gini_weights(returns: Any, where: Any = None, order: Order | None = None) -> Any:
@@ -37,13 +37,13 @@ def gini_weights(returns: Any, where: Any = None, order: Order | None = None) ->
     (max R - mean R) - (1/n) sum_j |R_i - R_j|. The largest return has weight 0, because no gap lies above it. Returns
     with `where` false are ignored and have weight 0; n counts the others. Pass a precomputed `order` to skip sorting.
     """
-    xp, R = as_returns(returns)
+    xp, R, scale = as_scaled_returns(returns)
     mass = as_mass(xp, R, where)
     gaps, below, rank = _sorted_gaps(xp, R, mass, order)
     n = mass.sum(axis=-1, keepdims=True)
     rate = xp.where(below < n, 2 * below / _at_least_one(xp, n) - 1, 0)
     eta = _tail_sums(xp, rate * gaps)
-    return xp.take_along_axis(eta, rank, axis=-1) * (mass > 0)
+    return scale.restore_weights(xp.take_along_axis(eta, rank, axis=-1) * (mass > 0))
 
 
 def gini_weights_unbiased(returns: Any, where: Any = None, ratios: Any = None, order: Order | None = None) -> Any:
@@ -56,7 +56,7 @@ def gini_weights_unbiased(returns: Any, where: Any = None, ratios: Any = None, o
     estimate is unbiased as long as no ratio is clipped or masked out. For n = 2 the weights are 0, because no
     trajectories remain for a baseline.
     """
-    xp, R = as_returns(returns)
+    xp, R, scale = as_scaled_returns(returns)
     selected = as_mass(xp, R, where)
     rho = as_mass(xp, R, where, ratios)
     gaps, below, rank = _sorted_gaps(xp, R, rho, order)
@@ -65,7 +65,7 @@ def gini_weights_unbiased(returns: Any, where: Any = None, ratios: Any = None, o
     n = selected.sum(axis=-1, keepdims=True)
     w = xp.take_along_axis(distances, rank, axis=-1) / _at_least_one(xp, n - 1)
     total = (rho * w).sum(axis=-1, keepdims=True)
-    return -((n - 2) * w - (total - 2 * rho * w)) / _at_least_one(xp, n) * selected
+    return scale.restore_weights(-((n - 2) * w - (total - 2 * rho * w)) / _at_least_one(xp, n) * selected)
 
 
 def _sorted_gaps(xp: ModuleType, R: Any, mass: Any, order: Order | None) -> tuple[Any, Any, Any]:

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from steadyrl.risk.measure import RiskMeasure, Sample
-from steadyrl.risk.sample import as_mass, as_returns
+from steadyrl.risk.sample import as_mass, as_scaled_returns
 
 
 def variance(returns: Any) -> Any:
     """The sample variance over the last axis, dividing by n - 1."""
-    xp, R = as_returns(returns)
-    return xp.var(R, axis=-1, ddof=1)
+    xp, R, scale = as_scaled_returns(returns)
+    return scale.restore_value(xp.var(R, axis=-1, ddof=1), degree=2)
 
 
 def standard_deviation(returns: Any) -> Any:
     """The square root of `variance`."""
-    xp, R = as_returns(returns)
-    return xp.std(R, axis=-1, ddof=1)
+    xp, R, scale = as_scaled_returns(returns)
+    return scale.restore_value(xp.std(R, axis=-1, ddof=1))
 
 
 def double_sampling_weights(returns: Any, where: Any = None, ratios: Any = None) -> Any:
@@ -30,7 +30,7 @@ def double_sampling_weights(returns: Any, where: Any = None, ratios: Any = None)
     weight_i = -(R_i^2 - [i in B] (n / n_B) 2 J_A R_i), where n and n_B count selected returns only. The halves are
     split by position, so never pass sorted returns (deviation 10).
     """
-    xp, R = as_returns(returns)
+    xp, R, scale = as_scaled_returns(returns)
     selected = as_mass(xp, R, where)
     rho = as_mass(xp, R, where, ratios)
     n = R.shape[-1]
@@ -38,7 +38,7 @@ def double_sampling_weights(returns: Any, where: Any = None, ratios: Any = None)
     first = selected - second
     mean_first = (first * rho * R).sum(axis=-1, keepdims=True) / xp.maximum(first.sum(axis=-1, keepdims=True), 1)
     upscale = selected.sum(axis=-1, keepdims=True) / xp.maximum(second.sum(axis=-1, keepdims=True), 1)
-    return -(R * R * selected - second * upscale * 2 * mean_first * R)
+    return scale.restore_weights(-(R * R * selected - second * upscale * 2 * mean_first * R), degree=2)
 
 
 def variance_weights(returns: Any, where: Any = None) -> Any:
@@ -46,13 +46,14 @@ def variance_weights(returns: Any, where: Any = None) -> Any:
 
     weight_i = s^2 - (R_i - mean R)^2, where s^2 divides by n, for n >= 3.
     """
-    xp, R = as_returns(returns)
+    xp, R, scale = as_scaled_returns(returns)
     selected = as_mass(xp, R, where)
     n = xp.maximum(selected.sum(axis=-1, keepdims=True), 1)
     # Subtract any one return first: the mean of large returns would lose precision.
     R = R - R[..., :1]
     deviation = (R - (R * selected).sum(axis=-1, keepdims=True) / n) * selected
-    return ((deviation**2).sum(axis=-1, keepdims=True) / n - deviation**2) * selected
+    weights = ((deviation**2).sum(axis=-1, keepdims=True) / n - deviation**2) * selected
+    return scale.restore_weights(weights, degree=2)
 
 
 def _double_sampling(sample: Sample, state: Any) -> tuple[Any, Any]:

@@ -16,10 +16,12 @@ import gymnasium as gym
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from steadyrl.envs.episode_metrics import stack_metrics
+from steadyrl.envs.episode_metrics import MetricNames, stack_metrics
 from steadyrl.envs.simulator import Simulator, SlotError, StepResult
 from steadyrl.rollouts.acting import ActionNoise, Actor
 from steadyrl.rollouts.episodes import Episodes
+
+SCALE_REWARDS = "Scale the rewards, for example with gymnasium.wrappers.TransformReward."
 
 
 class FaultyEnvironmentError(ValueError):
@@ -82,6 +84,10 @@ class Limits(NamedTuple):
     """An episode of more steps is an error."""
     first_episode: int = 0
     """The number of the first episode."""
+    max_reward: float = math.inf
+    """A reward of more than that, positive or negative, is an error."""
+    metric_names: MetricNames | None = None
+    """What the names of episode metrics are compared with; by default those of the first of these episodes."""
 
 
 def collect(
@@ -121,8 +127,16 @@ def collect(
         mask=padded(np.ones(len(rows))),
         last_observations=np.stack([wave.last_observations[s] for wave in waves for s in sorted(wave.terminated)]),
         terminated=np.array([wave.terminated[s] for wave in waves for s in sorted(wave.terminated)]),
-        episode_metrics=stack_metrics([wave.metrics[s] for wave in waves for s in sorted(wave.terminated)]),
+        episode_metrics=stacked_metrics([wave.metrics[s] for wave in waves for s in sorted(wave.terminated)], limits),
     )
+
+
+def stacked_metrics(episodes: Sequence[dict[str, float]], limits: Limits) -> dict[str, Any]:
+    """`stack_metrics` of episodes from `limits.first_episode` on; errors name the environment."""
+    try:
+        return stack_metrics(episodes, limits.first_episode, limits.metric_names)
+    except ValueError as error:
+        raise FaultyEnvironmentError(f"{limits.env_name}: {error}") from None
 
 
 def _play_wave(simulator: Simulator, actor: Actor, seeds: Sequence[int], limits: Limits, deterministic: bool) -> _Wave:
@@ -154,7 +168,7 @@ def iterate_steps(
             actions = current.act(features, None if noise is None else noise.at(t, active))
             t += 1
             result = simulator.step(active, current.to_space(actions))
-            _check_finite(result.rewards, active, "reward")
+            _check_rewards(result.rewards, active, limits.max_reward)
             after = _features(current, simulator.observation_space, result.observations, active)
             done = result.terminated | result.truncated
             yield StepBatch(active, features, actions, result, after, done)
@@ -192,6 +206,19 @@ def _check_finite(values: Any, active: Any, what: str) -> None:
         return
     for bad in map(tuple, np.argwhere(~np.isfinite(values))):
         raise SlotError(int(active[bad[0]]), f"{what} {values[bad]}")
+
+
+def _check_rewards(rewards: Any, active: Any, largest: float) -> None:
+    if np.vdot(rewards, rewards) < min(largest**2, math.inf):  # Fast; False for NaN, and if squares overflow.
+        return
+    _check_finite(rewards, active, "reward")
+    row = int(np.abs(rewards).argmax())
+    if abs(rewards[row]) > largest:
+        raise SlotError(
+            int(active[row]),
+            f"reward {rewards[row]:g} that does not fit in 32 bits, in which agents learn,",
+            SCALE_REWARDS,
+        )
 
 
 @cache

@@ -105,11 +105,11 @@ def rewards_of(tables: Tables, plays: Plays) -> Array:
     return jnp.where(plays.outcome >= 0, tables.reward.ravel()[plays.outcome], 0.0)
 
 
-def sample_episodes(model: FiniteModel, probabilities: Any, n: int, key: Array) -> Episodes:
-    """`n` episodes of one policy `probabilities` [S, A] as `Episodes`, with rewards in float64."""
+def sample_episodes(model: FiniteModel, probabilities: Any, n: int, key: Array, first: int = 0) -> Episodes:
+    """`n` episodes of one policy `probabilities` [S, A], from number `first` on, with rewards in float64."""
     mdp = model.mdp
     A, outcomes = mdp.reward.shape[1:]
-    keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(n))
+    keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(first, first + n))
     plays = _play(Tables.of(mdp), jnp.asarray(probabilities, jnp.float32)[None], keys[None], mdp.horizon)
     outcome, ended = np.asarray(plays.outcome)[:, 0].T, np.asarray(plays.ended)[0]
     mask = outcome >= 0

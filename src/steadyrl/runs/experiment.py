@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import tomllib
+import math
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from steadyrl.agents import AGENTS
+from steadyrl.agents import agent_class
 from steadyrl.base.names import unknown
 from steadyrl.runs.job import Job, command_line
+from steadyrl.runs.sweep import MAX_BUDGET, MAX_RUNS, check_number_of_seeds
+from steadyrl.runs.toml_file import from_table, part_of, read_toml
 from steadyrl.training.run import Plan
 
 
@@ -52,6 +55,13 @@ class Scale:
     """Training episodes from one evaluation to the next."""
     timesteps: int = 0
     """How many steps to train for, in place of `episodes`; 0 to count episodes."""
+
+    def __post_init__(self) -> None:
+        check_number_of_seeds(self.seeds)
+        for field in dataclasses.fields(self):
+            value, least = getattr(self, field.name), 0 if field.name == "timesteps" else 1
+            if not least <= value <= MAX_BUDGET:
+                raise ValueError(f"{field.name} {value}: a number from {least} to {MAX_BUDGET:,} is needed.")
 
     @property
     def budget(self) -> dict[str, int]:
@@ -192,46 +202,107 @@ def load_experiment(
     """
     if name not in names():
         raise ValueError(unknown("experiment", name, names()))
-    data = tomllib.loads((_folder() / f"{name}.toml").read_text())
     if episodes is not None and timesteps is not None:
         raise ValueError("give --episodes or --timesteps, not both.")
     for option, value in (("seeds", seeds), ("episodes", episodes), ("timesteps", timesteps)):
         if value is not None and value < 1:
             raise ValueError(f"--{option} {value}: at least 1 is needed.")
     given = {key: value for key, value in (("seeds", seeds), ("episodes", episodes)) if value is not None}
-    methods = tuple(Method(name=key, **method) for key, method in data["methods"].items())
-    for method in methods:  # An unknown agent or setting is found before anything is trained.
-        AGENTS[method.agent].settings_of(method.settings)
-        if "timesteps" in method.scale and (timesteps or episodes):
-            method.scale["timesteps"] = timesteps or 0
-    methods_here = tuple(method for method in methods if method.quick or not quick)
-    if timesteps is not None and not any("timesteps" in method.scale for method in methods_here):
-        raise ValueError(f"--timesteps: no method of {name}{' --quick' * quick} is trained for steps. Use --episodes.")
-    return Experiment(
+    path = _folder() / f"{name}.toml"
+    data = read_toml(path)
+    try:
+        methods = _methods(part_of(data, "methods", dict))
+        if timesteps or episodes:
+            methods = tuple(_with_timesteps(method, timesteps or 0) for method in methods)
+        methods_here = tuple(method for method in methods if method.quick or not quick)
+        if timesteps is not None and not any("timesteps" in method.scale for method in methods_here):
+            reason = f"no method of {name}{' --quick' * quick} is trained for steps. Use --episodes."
+            raise ValueError(f"--timesteps: {reason}")
+        experiment = _experiment(name, data, methods_here, quick, given)
+    except ValueError as error:
+        raise ValueError(str(error) if str(error).startswith("--") else f"{path}: {error}") from None
+    return dataclasses.replace(experiment, not_quick=tuple(method for method in methods if quick and not method.quick))
+
+
+def _experiment(
+    name: str, data: dict[str, Any], methods: tuple[Method, ...], quick: bool, given: dict[str, int]
+) -> Experiment:
+    """The experiment of a file's tables, with `given` in place of a part of its scale."""
+    for key in data:
+        if key not in _KEYS:
+            raise ValueError(unknown("key", key, _KEYS))
+    scale = "quick" if quick else "full"
+    variants, figures = part_of(data, "variants", list), part_of(data, "figures", dict)
+    sweep = None if quick or "sweep" not in data else _sensitivity(dict(part_of(data, "sweep", dict)))
+    experiment = Experiment(
         name=name,
-        title=data["title"],
-        env=data["env"],
-        engine=data.get("engine", "auto"),
-        variants=tuple(Variant(**variant) for variant in data["variants"]),
-        methods=methods_here,
-        scale=Scale(**{**data["quick" if quick else "full"], **given}),
-        sensitivity=None if quick or "sweep" not in data else _sensitivity(dict(data["sweep"])),
-        evaluation_episodes=data["evaluation_episodes"],
-        figures={figure: tuple(Row(**row) for row in rows) for figure, rows in data["figures"].items()},
-        not_quick=tuple(method for method in methods if quick and not method.quick),
+        title=part_of(data, "title", str),
+        env=part_of(data, "env", str),
+        engine=part_of(data, "engine", str, "auto"),
+        variants=tuple(from_table(Variant, variant, "variants") for variant in variants),
+        methods=methods,
+        scale=from_table(Scale, {**part_of(data, scale, dict), **given}, scale),
+        sensitivity=sweep,
+        evaluation_episodes=part_of(data, "evaluation_episodes", int),
+        figures={
+            figure: tuple(from_table(Row, row, f"figures.{figure}") for row in part_of(figures, figure, list))
+            for figure in figures
+        },
     )
+    for method in methods:
+        from_table(Scale, {**dataclasses.asdict(experiment.scale), **method.scale}, f"methods.{method.name}.scale")
+    runs = len(variants) * len(methods) * experiment.scale.seeds
+    if runs > MAX_RUNS:
+        raise ValueError(
+            f"this experiment has {runs:,} runs: {len(variants):,} variants x {len(methods):,} methods x "
+            f"{experiment.scale.seeds:,} seeds. At most {MAX_RUNS:,} are possible: give fewer seeds."
+        )
+    return experiment
+
+
+def _methods(tables: dict[str, Any]) -> tuple[Method, ...]:
+    """The methods of a file; an unknown agent or setting is found before anything is trained."""
+    methods = []
+    for key in tables:
+        where = f"methods.{key}"
+        method = from_table(Method, {**part_of(tables, key, dict, where="methods."), "name": key}, where)
+        try:
+            agent_class(method.agent).settings_of(method.settings)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+        methods.append(method)
+    return tuple(methods)
+
+
+def _with_timesteps(method: Method, timesteps: int) -> Method:
+    """For that many timesteps, if it is trained for timesteps at all."""
+    changed = {"timesteps": timesteps} if "timesteps" in method.scale else {}
+    return dataclasses.replace(method, scale={**method.scale, **changed})
 
 
 def _sensitivity(data: dict[str, Any]) -> Sensitivity:
     """Values are numbers, or tables of settings where others change along with the one that is varied."""
-    setting, values = data.pop("setting"), data.pop("values")
-    tables = {
-        method: [value if isinstance(value, dict) else {setting: value} for value in given]
-        for method, given in values.items()
-    }
-    return Sensitivity(
-        setting, {m: {table[setting]: table for table in given} for m, given in tables.items()}, Scale(**data)
-    )
+    setting, values = part_of(data, "setting", str, where="sweep."), part_of(data, "values", dict, where="sweep.")
+    by_method = {}
+    for method in values:
+        given = part_of(values, method, list, where="sweep.values.")
+        tables = [value if isinstance(value, dict) else {setting: value} for value in given]
+        by_method[method] = {_number(table.get(setting), f"sweep.values.{method}"): table for table in tables}
+    scale = {key: value for key, value in data.items() if key not in ("setting", "values")}
+    return Sensitivity(setting, by_method, from_table(Scale, scale, "sweep"))
+
+
+def _number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{where}: {reprlib.repr(value)}: a number is needed, or a table with one for the setting.")
+    return value
+
+
+_KEYS = (
+    *("title", "env", "engine", "evaluation_episodes", "variants"),
+    *("figures", "full", "quick", "sweep", "methods"),
+)
+"""The keys of a file."""
 
 
 def _folder() -> Any:

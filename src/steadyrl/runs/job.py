@@ -92,13 +92,13 @@ def run_job(
     at_checkpoint: Callable[[], None] | None = None,
 ) -> list[Agent]:
     """Train what is not complete yet, from the last checkpoints, and return its agents; see `train_runs`."""
-    names = {run.folder: f"{run.title} seed{run.seed}" for run in job.runs}
+    names = {run.folder.resolve(): f"{run.title} seed{run.seed}" for run in job.runs}
     with ExitStack() as stack:
 
         def all_listeners(agents: Sequence[Any], runs: Sequence[Run]) -> list[Listener]:
             evaluating = [EvaluationCurve(runs, **job.plan.evaluations)] if job.plan.evaluations else []
             # Names come from the job: on a cluster folders are temporary ones.
-            infos = [RunInfo(names[run.folder], run.folder, job.plan.config(run.agent)) for run in runs]
+            infos = [RunInfo(names[run.folder.resolve()], run.folder, job.plan.config(run.agent)) for run in runs]
             logging = stack.enter_context(open_loggers(job.loggers, infos, agents))
             return [*evaluating, *listeners(agents, runs), *logging]
 

@@ -20,10 +20,20 @@ from typing import TYPE_CHECKING, Any
 
 from steadyrl.base.files import write_atomic
 from steadyrl.base.machine import enable_compilation_cache
-from steadyrl.base.signals import sigterm_as_interrupt
+from steadyrl.base.signals import interruptible
 from steadyrl.runs.job import Job, run_job_reporting
 from steadyrl.runs.workers import GRACE_SECONDS, ONE_THREAD, JobResult, describe_error
-from steadyrl.training.run_folder import CHECKPOINT, CONFIG, ERROR, EVALUATIONS, METRICS, RESUME, resume_files
+from steadyrl.training.run_files import (
+    CHECKPOINT,
+    CONFIG,
+    ERROR,
+    EVALUATIONS,
+    METRICS,
+    RESUME,
+    has_error,
+    remove_error,
+    resume_files,
+)
 
 if TYPE_CHECKING:
     from steadyrl.runs.jobs_table import Show
@@ -44,7 +54,7 @@ def run_all_on_ray(jobs: Sequence[Job], show: Show, address: str | None) -> list
     if connected_here:
         _connect(ray, address)
     try:
-        with sigterm_as_interrupt():  # Ray replaces the handler of SIGTERM.
+        with interruptible():  # Ray replaces the handler of SIGTERM.
             return _Driver(ray, jobs, show).run_all()
     except ray.exceptions.RayError as error:
         raise OSError(f"Ray: {describe_error(error)}") from error
@@ -214,7 +224,8 @@ def _run_on_node(receiver: Any, number: int, job: Job, files: Sequence[Files]) -
 
 def read_files(folder: Path) -> Files:
     """The files of a run."""
-    names = [CONFIG, METRICS, EVALUATIONS, ERROR, CHECKPOINT, *(path.name for path in resume_files(folder).values())]
+    names = [CONFIG, METRICS, EVALUATIONS, CHECKPOINT, *(path.name for path in resume_files(folder).values())]
+    names += [ERROR] if has_error(folder) else []
     names += [path.name for path in folder.glob("*_run_id")]  # What tracking services call the run.
     return {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}
 
@@ -227,7 +238,7 @@ def write_files(folder: Path, files: Files) -> None:
     for name in sorted(files, key=lambda name: name.endswith(Path(RESUME).suffix)):
         write_atomic(folder / name, files[name])
     if ERROR not in files:
-        (folder / ERROR).unlink(missing_ok=True)
+        remove_error(folder)
 
 
 def _in_folders(job: Job, folders: Sequence[Path]) -> Job:

@@ -19,7 +19,7 @@ from steadyrl.training.engines.compiled import VMAP_WIDTH
 from steadyrl.training.loggers import logger_class
 from steadyrl.training.loop import program_of
 from steadyrl.training.run import pending_round
-from steadyrl.training.run_folder import ERROR
+from steadyrl.training.run_files import ERROR, has_error
 
 
 class Failure(NamedTuple):
@@ -29,7 +29,7 @@ class Failure(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        logs = [folder / ERROR for folder in self.job.folders if (folder / ERROR).exists()]
+        logs = [folder / ERROR for folder in self.job.folders if has_error(folder)]
         return f"{self.job.title}: {self.reason}" + (f" Log: {logs[0]}" if logs else "")
 
 

@@ -1,30 +1,19 @@
-"""A sweep as data: environments x agents x settings x seeds, from a TOML file or a command, and the jobs it expands to.
-
-envs = ["CartPole-v1", "steadyrl/GuardedMaze-v0"]
-seeds = 10                         # 0 to 9; or a list
-episodes = 20_000                  # or timesteps
-
-[agents.mg]                        # settings of an agent; a list is several values
-risk_aversion = [0.3, 0.6, 1.2]
-[agents.reinforce]
-
-[env_settings]                     # options of the environments; a list is several values
-"""
+"""A sweep as data: environments x agents x settings x seeds, and the jobs it expands to."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 import re
-import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import reprlib
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from steadyrl.agents import AGENTS, Agent, agent_class
+from steadyrl.agents import AGENTS, Agent
 from steadyrl.agents.settings import unknown_setting
-from steadyrl.base.names import unknown
 from steadyrl.base.settings import canonical, is_list, parsed, types_of
 from steadyrl.runs.job import Job, command_line
 from steadyrl.training.checkpoint_timer import SECONDS
@@ -36,6 +25,10 @@ SWEEP_EPISODES_PER_RECORD = 10
 """Of methods that record every episode: enough for a dispersion."""
 MAX_NAME = 100
 """Characters in the name of a folder."""
+MAX_SEEDS, MAX_RUNS = 10_000, 100_000
+"""Of a sweep: each run is a folder."""
+MAX_BUDGET = 10**12
+"""Episodes or timesteps of a run."""
 
 Choices = dict[str, list[Any]]
 """Name -> the values to try."""
@@ -56,18 +49,34 @@ class Sweep:
     loggers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        self._check_number_of_runs()
         for seed in self.seeds:
-            if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-                raise ValueError(f"seeds: {seed!r}: a seed is a whole number from 0 to {2**32 - 1}.")
+            if not is_whole(seed) or not 0 <= seed < 2**32:
+                raise ValueError(f"seeds: {reprlib.repr(seed)}: a seed is a whole number from 0 to {2**32 - 1}.")
         for what, given in (("envs", self.envs), ("agents", self.agents), ("seeds", self.seeds)):
             if not given:
                 raise ValueError(f"{what}: name at least one.")
-            if len(set(given)) < len(given):
-                raise ValueError(f"{what} {', '.join(map(str, given))}: name each once.")
+            if twice := repeated(given):
+                raise ValueError(f"{what}: {twice[0]} is given twice: name each once.")
         for choices in (self.env_settings, *self.agents.values()):
             for name, values in choices.items():
-                if not values or any(value in values[:k] for k, value in enumerate(values)):
+                if not values or repeated(values):
                     raise ValueError(f"{name}: give it at least one value, and each once.")
+
+    def _check_number_of_runs(self) -> None:
+        """An error if there are too many runs; they are counted without making a list of them."""
+        agents = {name: math.prod(map(len, choices.values())) for name, choices in self.agents.items()}
+        options = math.prod(map(len, self.env_settings.values()))
+        runs = len(self.envs) * options * sum(agents.values()) * len(self.seeds)
+        if runs <= MAX_RUNS:
+            return
+        env_settings = [f"{len(values):,} values of {name}" for name, values in self.env_settings.items()]
+        by_agent = [f"{count:,} of {name}" for name, count in agents.items()]
+        factors = [f"{len(self.envs):,} envs", *env_settings, f"agents with settings ({', '.join(by_agent)})"]
+        raise ValueError(
+            f"this sweep has {runs:,} runs: {' x '.join(factors)} x {len(self.seeds):,} seeds. "
+            f"At most {MAX_RUNS:,} are possible: give fewer values or seeds."
+        )
 
     def cells(self, out: Path, checkpoint_seconds: float = SECONDS) -> list[Job]:
         """A job for each combination, with all seeds; folders are named by what is in them."""
@@ -134,76 +143,47 @@ def _text(value: Any) -> str:
     return "x".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def read_sweep(path: Path) -> Sweep:
-    """The sweep that a file describes."""
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: there is no such file.")
-    try:
-        data = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not TOML: {error}.") from None
-    for key, value in data.items():
-        if key not in _KEYS:
-            raise ValueError(f"{path}: {unknown('key', key, _KEYS)}")
-        fits, needed = _KEYS[key]
-        if not fits(value):
-            raise ValueError(f"{path}: {key}: {needed} is needed.")
-    agents = data.get("agents", {})
-    tables = {name: {} for name in agents} if isinstance(agents, list) else agents
-    return Sweep(
-        envs=tuple(data.get("envs", ())),
-        agents={agent_class(name).name: _values(agent_class(name), table) for name, table in tables.items()},
-        seeds=seeds_of(data.get("seeds", 1)),
-        budget=budget_of(data.get("episodes"), data.get("timesteps")),
-        loggers=tuple(data.get("loggers", ())),
-        env_settings={k: v if isinstance(v, list) else [v] for k, v in data.get("env_settings", {}).items()},
-        engine=data.get("engine", "auto"),
-    )
+def repeated(values: Iterable[Any]) -> list[Any]:
+    """The values that equal an earlier one."""
+    seen: set[Hashable] = set()
+    found = []
+    for value in values:
+        if _hashable(value) in seen:
+            found.append(value)
+        seen.add(_hashable(value))
+    return found
 
 
-def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+def _hashable(value: Any) -> Hashable:
+    if isinstance(value, list | tuple):
+        return tuple(map(_hashable, value))
+    return value if isinstance(value, Hashable) else repr(value)
 
 
-def _is_tables(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(table, dict) for table in value.values())
-
-
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number; true and false are none."""
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-_KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "envs": (_is_names, 'a list of names, such as ["CartPole-v1"],'),
-    "agents": (lambda value: _is_names(value) or _is_tables(value), "a list of names, or a table [agents.NAME] each,"),
-    "seeds": (lambda value: _is_whole(value) or isinstance(value, list), "a whole number or a list of them"),
-    "episodes": (_is_whole, "a whole number"),
-    "timesteps": (_is_whole, "a whole number"),
-    "engine": (lambda value: isinstance(value, str), "a name"),
-    "loggers": (_is_names, 'a list of names, such as ["tensorboard"],'),
-    "env_settings": (lambda value: isinstance(value, dict), "a table [env_settings]"),
-}
-"""The keys of a file, how their values are checked, and what is needed."""
-
-
-def _values(agent: type[Agent], table: Mapping[str, Any]) -> Choices:
-    kinds = _kinds(agent)
-    choices = {}
-    for name, value in table.items():
-        several = isinstance(value, list) and not (
-            is_list(kinds.get(name)) and not any(isinstance(v, list) for v in value)
-        )
-        choices[name] = list(value) if several else [value]
-    return choices
 
 
 def seeds_of(given: Any) -> tuple[int, ...]:
     """The seeds of a number, which are the first ones, or of a list."""
     if isinstance(given, list):
         return tuple(given)
+    check_number_of_seeds(given)
+    return tuple(range(given))
+
+
+def check_number_of_seeds(given: Any) -> None:
+    """An error unless it is a whole number from 1 to MAX_SEEDS."""
+    if not is_whole(given):
+        raise ValueError(f"seeds {reprlib.repr(given)}: a whole number or a list of them is needed.")
     if given < 1:
         raise ValueError(f"seeds {given}: at least 1 is needed.")
-    return tuple(range(given))
+    if given > MAX_SEEDS:
+        raise ValueError(
+            f"seeds {given}: that would be {given:,} runs of each agent with each choice of settings. "
+            f"At most {MAX_SEEDS:,} seeds are possible."
+        )
 
 
 def budget_of(episodes: int | None, timesteps: int | None) -> dict[str, int]:
@@ -217,7 +197,7 @@ def budget_of(episodes: int | None, timesteps: int | None) -> dict[str, int]:
 
 def choices_of_text(agents: Iterable[str], pairs: Mapping[str, str]) -> dict[str, Choices]:
     """Settings as a command gives them, name=value,value: for every agent that knows the name."""
-    kinds = {agent: _kinds(AGENTS[agent]) for agent in agents}
+    kinds = {agent: setting_types(AGENTS[agent]) for agent in agents}
     every = set().union(*kinds.values())
     for name in pairs:
         if name not in every:
@@ -251,6 +231,6 @@ def split(text: str, of_lists: bool = False) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _kinds(agent: type[Agent]) -> dict[str, Any]:
+def setting_types(agent: type[Agent]) -> dict[str, Any]:
     """The type of every setting of an agent, with any choice."""
     return types_of(agent.settings_classes())

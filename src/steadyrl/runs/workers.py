@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import queue
 import signal
 import threading
@@ -19,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 from steadyrl.base.machine import compilation_cache_env, usable_cores
-from steadyrl.base.signals import TrainingInterruptedError, sigterm_as_interrupt
+from steadyrl.base.signals import TrainingInterruptedError, check_interrupted, defer_signals, interruptible
 
 ONE_THREAD = dict.fromkeys(("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 """For the environment of a process that computes with one thread."""
@@ -55,9 +56,10 @@ def run_all(
         try:
             while waiting or busy:
                 while waiting and idle_cores:
-                    worker = _Worker(idle_cores.popleft())
-                    busy[worker.pipe] = worker
-                    worker.assign(run, *waiting.popleft())
+                    with defer_signals():  # A process that is started is known here, and has all that it reads first.
+                        worker = _Worker(idle_cores.popleft())
+                        busy[worker.pipe] = worker
+                        worker.assign(run, *waiting.popleft())
                 for pipe in wait(list(busy)):
                     worker = busy[pipe]  # type: ignore[index]
                     result = worker.receive(show)
@@ -66,7 +68,8 @@ def run_all(
                     results[worker.number] = result
                     show(worker.number, result.error)
                     if waiting and worker.process.is_alive():
-                        worker.assign(run, *waiting.popleft())
+                        with defer_signals():
+                            worker.assign(run, *waiting.popleft())
                     else:
                         idle_cores.append(worker.core)
                         del busy[worker.pipe]
@@ -129,32 +132,48 @@ def _exit_reason(exitcode: int | None) -> str:
 
 
 def _work(pipe: Connection, core: int | None) -> None:
-    """Run the jobs that come through the pipe, until it is closed."""
+    """Run the jobs that come through the pipe, until it is closed or the process is terminated; nothing is printed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     assigned: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, assigned), daemon=True).start()
-    with sigterm_as_interrupt():
-        while True:
-            run, job = assigned.get()
-            try:
-                pipe.send(("done", run(job, lambda report: pipe.send(("report", report)))))
-            except KeyboardInterrupt:
-                os._exit(_STOPPED)
-            except Exception as error:
-                if os.environ.get("STEADYRL_DEBUG"):
-                    traceback.print_exc()
-                pipe.send(("failed", describe_error(error)))
+    try:
+        with interruptible():
+            while True:
+                check_interrupted()
+                _run(pipe, *assigned.get())
+    except KeyboardInterrupt:
+        os._exit(_STOPPED)
+
+
+def _run(pipe: Connection, run: Callable[..., Any], job: Any) -> None:
+    """Run a job, and send its result."""
+    try:
+        _send(pipe, ("done", run(job, lambda report: _send(pipe, ("report", report)))))
+    except Exception as error:
+        check_interrupted()
+        if os.environ.get("STEADYRL_DEBUG"):
+            traceback.print_exc()
+        _send(pipe, ("failed", describe_error(error)))
+
+
+def _send(pipe: Connection, message: Any) -> None:
+    try:
+        pipe.send(message)
+    except OSError:  # There is no parent any more.
+        os._exit(1)
 
 
 def _receive(pipe: Connection, assigned: queue.SimpleQueue[Any]) -> None:
     """Queue the jobs that come; without its parent, which may be restarted in the same folders, a process must end."""
     while True:
         try:
-            assigned.put(pipe.recv())
-        except EOFError:
+            message = pipe.recv_bytes()
+        except (EOFError, OSError):
             os._exit(1)
+        try:
+            assigned.put(pickle.loads(message))
         except Exception:  # The job cannot be unpickled here.
             traceback.print_exc()
             os._exit(1)

@@ -1,15 +1,17 @@
 """The file format of agents: safetensors, with everything that is not an array as JSON in its header.
 
-Loading never runs code from the file. The format knows agents by what the training loop knows of them; `steadyrl.load`
-makes the agent that a file names.
+Loading never runs code from the file, and compares the shapes of its arrays before it builds anything from its header.
+Every array and the header have a digest, so that a damaged file is an error and not another agent. The format knows
+agents by what the training loop knows of them; `steadyrl.load` makes the agent that a file names.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
+import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,23 +25,11 @@ from steadyrl.base.files import write_atomic
 from steadyrl.envs import spaces
 from steadyrl.envs.description import describe_env
 from steadyrl.training.algorithm import Trainee
+from steadyrl.training.checkpoint_header import DIGESTS, NOTE, from_metadata, not_an_agent, to_metadata
 
-_HEADER = (
-    "format",
-    "agent",
-    "settings",
-    "seed",
-    "engine",
-    "env",
-    "observation_space",
-    "action_space",
-    "iterations",
-    "episodes",
-    "timesteps",
-)
-_ROWS, _ADDED, _NOTE = "memory/rows", "memory/added", "note"
-FORMAT = 1
-"""Raised when a file written now could not be read by older code."""
+_ROWS, _ADDED = "memory/rows", "memory/added"
+_DTYPES = ("BOOL", "U32", "I32", "I64", "F32", "F64")
+"""What safetensors calls the types of arrays that agents consist of."""
 
 
 class AgentFile(NamedTuple):
@@ -60,8 +50,7 @@ def write(
 
     A `note`, plain data, is stored in the file for `restore`.
     """
-    header = {
-        "format": FORMAT,
+    fields = {
         "agent": agent.name,
         "settings": dataclasses.asdict(agent.settings),
         "seed": agent.seed,
@@ -72,58 +61,88 @@ def write(
         "iterations": agent.iterations,
         "episodes": agent.episodes,
         "timesteps": agent.timesteps,
-        **({_NOTE: note} if note is not None else {}),
     }
     # safetensors silently writes non-contiguous arrays wrongly.
     arrays = {name: np.asarray(x, order="C") for name, x in _named(agent.learner).items()}
     if replay_buffer and agent.replay_buffer is not None:
         arrays |= {_ROWS: agent.replay_buffer.rows, _ADDED: np.array(agent.replay_buffer.added)}
-    write_atomic(Path(path), save(arrays, metadata={"steadyrl": json.dumps(header)}))
+    digests = {name: _digest(array) for name, array in arrays.items()}
+    write_atomic(Path(path), save(arrays, metadata=to_metadata(fields, note, digests)))
 
 
 def read(path: str | os.PathLike[str]) -> AgentFile:
-    """The content of a file."""
+    """The content of a file, if it is what was written."""
     path = Path(path)
-    header = read_header(path)
-    with safe_open(path, framework="numpy") as file:
-        return AgentFile(path, header, {name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
+    with _opened(path) as file:
+        header = from_metadata(path, file.metadata())
+        names = list(file.keys())
+        if any(file.get_slice(name).get_dtype() not in _DTYPES for name in names):
+            raise altered(path, header)
+        arrays = {name: file.get_tensor(name) for name in names}
+    digests = header[DIGESTS]
+    if digests is not None:
+        for name in sorted(digests.keys() | arrays.keys()):
+            if name not in arrays or _digest(arrays[name]) != digests.get(name):
+                raise ValueError(f"{path} is damaged: its array {name!r} is not what was written.")
+    return AgentFile(path, header, arrays)
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Everything in a file but the arrays."""
     path = Path(path)
+    with _opened(path) as file:
+        return from_metadata(path, file.metadata())
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file.")
     try:
         with safe_open(path, framework="numpy") as file:
-            header = json.loads((file.metadata() or {})["steadyrl"])
-        if header["format"] > FORMAT:
-            raise ValueError(f"{path} was written by a newer steadyrl (format {header['format']}): upgrade.")
-        return {name: header[name] for name in _HEADER} | {_NOTE: header.get(_NOTE, {})}
-    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError):
-        raise ValueError(f"{path} is no steadyrl agent, or only a part of one.") from None
+            yield file
+    except SafetensorError:
+        raise not_an_agent(path) from None
 
 
 def read_note(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The note that an agent was written with."""
-    return dict(read_header(path)[_NOTE])
+    return dict(read_header(path)[NOTE])
 
 
 def restore(agent: Trainee, file: AgentFile) -> dict[str, Any]:
-    """Bring an untrained agent with the same settings to the state in the file; returns the file's note."""
+    """Bring an untrained agent with the same settings to the state in the file; returns the file's note.
+
+    `agent.learner` may consist of shapes alone, as `jax.eval_shape` returns them.
+    """
     path, header, arrays = file.path, file.header, dict(file.arrays)
-    rows, added = arrays.pop(_ROWS, None), arrays.pop(_ADDED, 0)
+    rows, added = arrays.pop(_ROWS, None), arrays.pop(_ADDED, np.array(0))
     expected = _named(agent.learner)
-    if {n: x.shape for n, x in expected.items()} != {n: x.shape for n, x in arrays.items()}:
-        raise ValueError(f"{path} does not hold the parameters of a {header['agent']} agent: it was altered.")
+    if {n: (x.shape, x.dtype) for n, x in expected.items()} != {n: (x.shape, x.dtype) for n, x in arrays.items()}:
+        raise altered(path, header)
+    for name, array in file.arrays.items():
+        if not np.isfinite(array).all():
+            raise ValueError(f"{path} is damaged: its array {name!r} is not finite.")
     structure = jax.tree.structure(agent.learner)
     agent.learner = jax.tree.unflatten(structure, [jnp.asarray(arrays[name]) for name in expected])
     if agent.replay_buffer is not None and rows is not None:
-        if rows.shape != agent.replay_buffer.shape_after(added):
+        if added.shape or added < len(rows) or rows.shape != agent.replay_buffer.shape_after(added):
             raise ValueError(f"{path} does not hold the replay buffer of a {header['agent']} agent: it was altered.")
         agent.replay_buffer.restore(rows, int(added))
     agent.iterations, agent.episodes, agent.timesteps = (header[k] for k in ("iterations", "episodes", "timesteps"))
-    return dict(header[_NOTE])
+    return dict(header[NOTE])
+
+
+def altered(path: Path, header: Mapping[str, Any]) -> ValueError:
+    """The error about a file whose header and arrays do not belong together."""
+    return ValueError(f"{path} does not hold the parameters of a {header['agent']} agent: it was altered.")
+
+
+def _digest(array: np.ndarray) -> str:
+    """Of the type, the shape and every bit."""
+    content = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
+    content.update(array.reshape(-1).data)
+    return content.hexdigest()
 
 
 def _named(learner: Any) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from steadyrl.training.loggers import Logger, RunInfo, logger_class, open_logger
 from steadyrl.training.loop import Callback, Listener, asks_to_stop, count_rounds, learn_together
 from steadyrl.training.progress import TrainingProgress
 from steadyrl.training.run import Plan, train_runs
-from steadyrl.training.run_folder import CHECKPOINT, config_of
+from steadyrl.training.run_files import CHECKPOINT
+from steadyrl.training.run_folder import config_of
 
 
 def learn(
@@ -64,6 +65,7 @@ def _learn_in_folder(
             f"out={out}: a run folder records training from its start, and this agent has already learned from "
             f"{agent.episodes:,} episodes. Make a new agent, or call learn without out."
         )
+    out = out.absolute()  # An environment may change the current folder.
     with ExitStack() as stack:
 
         def listeners(agents: Sequence[Trainee], runs: Sequence[Any]) -> list[Listener]:

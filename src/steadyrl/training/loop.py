@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from steadyrl.base.shown import shown
 from steadyrl.base.signals import defer_signals
 from steadyrl.envs.description import describe_env
 from steadyrl.envs.finite import finite_model
@@ -19,6 +20,9 @@ from steadyrl.training.engines.host import HostEngine
 from steadyrl.training.engines.replay import ReplayEngine
 from steadyrl.training.progress import TrainingProgress
 from steadyrl.training.records import Record, take_over
+
+MAX_TOTAL = 2**53
+"""Timesteps or episodes: above it, not every whole number is a float."""
 
 Listener = Callable[[Sequence[Trainee], Sequence[Sequence[Record]]], None]
 """`listener(agents, records)`, with the records of the latest rounds of each agent."""
@@ -141,7 +145,9 @@ def count_rounds(agents: Sequence[Trainee], total_timesteps: int | None, total_e
         raise ValueError("learn_together: several agents learn for total_episodes=..., not total_timesteps.")
     total = total_timesteps if total_timesteps is not None else total_episodes
     if isinstance(total, bool) or not isinstance(total, int | np.integer) or total < 1:
-        raise ValueError(f"learn: {total!r} timesteps or episodes: a whole number of at least 1 is needed.")
+        raise ValueError(f"learn: {shown(total)} timesteps or episodes: a whole number of at least 1 is needed.")
+    if total > MAX_TOTAL:
+        raise ValueError(f"learn: {shown(int(total), 40)} timesteps or episodes: at most 2**53 can be counted.")
     return int(total) if total_timesteps is not None else -(-int(total) // first.settings.n)
 
 

@@ -18,6 +18,25 @@ Record = dict[str, Any]
 COUNTERS = ("iteration", "episodes", "timesteps", "time")
 WORK = ("idle_steps", "seconds_")
 """How the names of metrics begin that are summed over rounds."""
+MEANS = ("return", "discounted_return", "length")
+DISPERSIONS = {"gini_deviation": gini_deviation, "variance": variance}
+UPDATES = (
+    "updates", "policy_loss", "gradient_norm", "value_loss", "explained_variance", "entropy", "approx_kl",
+    "clip_fraction", "risk_weight_mean", "risk_weight_std", "critic_loss", "mean_q",
+)  # fmt: skip
+"""The metrics of the updates of all methods."""
+EVALUATIONS = ("greedy_", "exact_")
+"""How the names begin that only records of evaluations have."""
+
+
+MAX_HISTORY = 10_000
+"""The number of records that `agent.history` keeps, the latest; a run folder has all of them."""
+
+
+def is_reserved(name: str) -> bool:
+    """Whether records have something of that name, which an episode metric of an environment would overwrite."""
+    taken = (*COUNTERS, *MEANS, *DISPERSIONS, *(f"undiscounted_{name}" for name in DISPERSIONS), *UPDATES)
+    return name in taken or name.startswith((*WORK, *EVALUATIONS))
 
 
 def take_over(agent: Trainee, learner: Learner, rounds: Rounds, per_record: int) -> list[Record]:
@@ -28,6 +47,7 @@ def take_over(agent: Trainee, learner: Learner, rounds: Rounds, per_record: int)
     # The rest at the end of a budget makes a shorter record.
     latest += _records(agent, jax.tree.map(lambda x: x[whole:], rounds), len(rounds.lengths) - whole)
     agent.history.extend(latest)
+    del agent.history[:-MAX_HISTORY]
     return latest
 
 
@@ -60,9 +80,8 @@ def _records(agent: Trainee, rounds: Rounds, per_record: int) -> list[Record]:
 
 def dispersions(returns: Any, discounted_returns: Any) -> Record:
     """Gini deviation and variance of the returns of at least two episodes, by name; over the last axis."""
-    measures = {"gini_deviation": gini_deviation, "variance": variance}
-    discounted = {name: measure(discounted_returns) for name, measure in measures.items()}
-    return discounted | {f"undiscounted_{name}": measure(returns) for name, measure in measures.items()}
+    discounted = {name: measure(discounted_returns) for name, measure in DISPERSIONS.items()}
+    return discounted | {f"undiscounted_{name}": measure(returns) for name, measure in DISPERSIONS.items()}
 
 
 def merge_records(records: list[Record]) -> Record:

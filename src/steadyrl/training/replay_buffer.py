@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steadyrl.base.memory import check_memory
+
 
 class ReplayBatch(NamedTuple):
     """Transitions sampled from a replay buffer: U batches of B. Arrays are NumPy's or JAX's."""
@@ -49,26 +51,38 @@ class TransitionLayout(NamedTuple):
 
 
 class ReplayBuffer:
-    """The last `capacity` rows that were added. Memory is claimed from the system as it fills."""
+    """The last `capacity` rows that were added.
+
+    A policy that is only used needs no room for them, so there is none before `allocate`.
+    """
 
     def __init__(self, width: int, capacity: int) -> None:
-        try:
-            self._rows = np.empty((capacity, width), np.float32)
-        except (MemoryError, ValueError):  # Too much for the system, or even for NumPy to count.
-            raise ValueError(
-                f"buffer_size={capacity}: a replay buffer of so many transitions needs "
-                f"{4e-9 * width * capacity:,.1f} GB. Lower buffer_size."
-            ) from None
+        self._width, self._capacity = width, capacity
+        self._rows = np.empty((0, width), np.float32)
         self.added = 0
         self._overwritten: list[Any] = []
 
+    def allocate(self) -> None:
+        """Make room for all rows, if there is none yet; the system provides the memory as it fills."""
+        if len(self._rows):
+            return
+        check_memory("buffer_size", self._capacity, 4.0 * self._width * self._capacity)
+        try:
+            self._rows = np.empty((self._capacity, self._width), np.float32)
+        except MemoryError:
+            needed = 4e-9 * self._width * self._capacity
+            raise ValueError(
+                f"buffer_size={self._capacity}: the system refuses the {needed:,.1f} GB of such a replay buffer. "
+                "Lower buffer_size."
+            ) from None
+
     def __len__(self) -> int:
-        return min(self.added, len(self._rows))
+        return min(self.added, self._capacity)
 
     @property
     def nbytes(self) -> int:
         """Its size when it is full."""
-        return self._rows.nbytes
+        return 4 * self._width * self._capacity
 
     @property
     def rows(self) -> NDArray[np.float32]:
@@ -77,8 +91,9 @@ class ReplayBuffer:
 
     def add(self, row: Any) -> None:
         """Add a row, in place of the oldest if the buffer is full."""
-        place = self.added % len(self._rows)
-        if self.added >= len(self._rows):
+        self.allocate()
+        place = self.added % self._capacity
+        if self.added >= self._capacity:
             self._overwritten.append(self._rows[place].copy())
         self._rows[place] = row
         self.added += 1
@@ -93,18 +108,20 @@ class ReplayBuffer:
         while self.added > added:
             self.added -= 1
             if self._overwritten:
-                self._rows[self.added % len(self._rows)] = self._overwritten.pop()
+                self._rows[self.added % self._capacity] = self._overwritten.pop()
 
     def shape_after(self, added: Any) -> tuple[int, int]:
         """The shape of `rows` after so many were added."""
-        return min(int(np.max(added)), len(self._rows)), self._rows.shape[1]
+        return min(int(np.max(added)), self._capacity), self._width
 
     def restore(self, rows: Any, added: int) -> None:
         """Become the buffer that had these `rows` after so many were `added`."""
+        self.allocate()
         self._rows[: len(rows)] = rows
         self.added = added
 
     def sample(self, generator: np.random.Generator, updates: int, batch: int) -> NDArray[np.float32]:
         """[updates, batch, width]: sampled uniformly and independently from all rows."""
+        check_memory("gradient_steps", updates, updates * batch * (8.0 + 4.0 * self._rows.shape[1]))
         drawn = generator.integers(len(self), size=(updates, batch))
         return self._rows.take(drawn, axis=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from steadyrl.training.algorithm import Trainee
 from steadyrl.training.checkpoint_timer import SECONDS, CheckpointTimer
 from steadyrl.training.engines.engine import DivergedError
 from steadyrl.training.loop import Callback, Listener, count_rounds, learn_together, rounds_per_record
-from steadyrl.training.run_folder import ERROR, Run, config_of, is_complete, resume_files, state_of
+from steadyrl.training.run_files import ERROR, has_error, remove_leftovers, resume_files, write_error
+from steadyrl.training.run_folder import Run, config_of, is_complete, state_of
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,12 @@ def train_runs(
     called when the folders hold something new to resume from.
     """
     plan.check(agents)  # Before there is a folder.
+    folders = [folder.absolute() for folder in folders]  # An environment may change the current folder.
+    made_here = [folder for folder in folders if not folder.exists()]
     with ExitStack() as stack:
         for folder in folders:
             stack.enter_context(lock_folder(folder))
-        stack.callback(_remove_if_empty, folders)
+        stack.callback(_remove_if_empty, made_here)
         trained: list[Trainee] = []
         for part in _by_round(agents, folders, plan):
             _train_all_but_diverging(part, plan, listeners, callback, at_checkpoint)
@@ -92,9 +94,15 @@ def train_runs(
 
 
 def pending_round(folder: Path, config: dict[str, Any]) -> int | None:
-    """The round after which the run of this config is to be resumed, 0 for the start; None if it is complete."""
+    """The round after which the run of this config is to be resumed, 0 for the start; None if it is complete.
+
+    A complete run whose process was killed before it had removed what it no longer needs is rid of that.
+    """
     state = state_of(folder, config)
-    return None if state == "complete" else max(resume_files(folder)) if state == "resumable" else 0
+    if state == "complete":
+        remove_leftovers(folder)
+        return None
+    return max(resume_files(folder)) if state == "resumable" else 0
 
 
 def _by_round(agents: Sequence[Trainee], folders: Sequence[Path], plan: Plan) -> Iterator[list[tuple[Trainee, Path]]]:
@@ -198,12 +206,12 @@ def _save(runs: Sequence[Run], checkpoints: CheckpointTimer, error: Exception | 
         for run in runs:
             run.save()
         if error:
-            (first.folder / ERROR).write_text("".join(traceback.format_exception(error)))
+            write_error(first.folder, error)
     except OSError as failure:
         problem = "" if isinstance(error, OSError) else f" {failure}"
     rounds = max(resume_files(first.folder), default=None)
     if rounds is None:
         return f"There is no checkpoint to resume from.{problem}"
     until = f"in {first.agent.episodes:,} episodes" if rounds == first.agent.iterations else "until the last checkpoint"
-    where = f", and the traceback in {ERROR} there" if (first.folder / ERROR).exists() else ""
+    where = f", and the traceback in {ERROR} there" if has_error(first.folder) else ""
     return f"What was learned {until} is saved in {first.folder}{where}.{problem} The same command resumes from there."

@@ -1,13 +1,7 @@
-"""A run's folder: its configuration, its metrics, and the agent at the end.
+"""A run's folder: its configuration, its metrics, and the agent at the end; see `run_files` for the files.
 
-config.json        agent, environment, settings, seed, budget: everything the result depends on, with the versions
-metrics.jsonl      a line for each record, appended during training
-evaluations.jsonl  a line for each evaluation during training, if there are any
-resume-N.steady    everything needed to resume after N rounds: there while the run is not complete
-checkpoint.steady  the agent, for `steadyrl.load`: when the run is complete, which is noted in it, or was interrupted
-
-A folder is thus complete, resumable or as good as absent, at whatever moment its process ends. What was appended after
-the last checkpoint is cut off when the run is resumed from there.
+A folder is complete, resumable or as good as absent, at whatever moment its process ends. What was appended after the
+last checkpoint is cut off when the run is resumed from there.
 """
 
 from __future__ import annotations
@@ -17,26 +11,40 @@ import importlib.metadata
 import json
 import os
 import platform
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from steadyrl.base.files import PARTIAL, append_atomic, synced_size, write_atomic
+from steadyrl.base.files import append_atomic, synced_size, write_atomic
 from steadyrl.base.machine import usable_cores
+from steadyrl.base.parsing import parse_json
 from steadyrl.envs.description import describe_env
 from steadyrl.training import checkpoint
 from steadyrl.training.algorithm import Trainee
 from steadyrl.training.records import Record, merge_records
+from steadyrl.training.run_files import (
+    CHECKPOINT,
+    CONFIG,
+    EVALUATIONS,
+    METRICS,
+    RESUME,
+    partial_files,
+    refuse_links,
+    remove_error,
+    remove_leftovers,
+    remove_run_files,
+    resume_files,
+)
 
-CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.steady"
-EVALUATIONS, ERROR = "evaluations.jsonl", "error.txt"
-RESUME = "resume-{}.steady"
-_COMPLETE = "complete"
+_COMPLETE, _WAITING = "complete", "waiting"
 _NOT_COMPARED = ("started", "command")
 _CONFIG_KINDS = {"agent": str, "env": dict, "settings": dict, "seed": int}
 State = Literal["absent", "resumable", "complete"]
+_ATTEMPTS = 5
+"""How often to look for an agent in the folder of a run that may be in training."""
 _PACKAGES = ("steadyrl", "jax", "jaxlib", "numpy", "optax", "gymnasium", "scipy")
 _SIMULATORS = ("mujoco", "box2d", "envpool")
 
@@ -74,11 +82,13 @@ def config_of(
 def state_of(folder: Path, config: dict[str, Any]) -> State:
     """The state of the run with this config; an error if the folder holds another run, or files of another kind."""
     remedy = "Choose another --out, or remove it."
+    refuse_links(folder)
     if not (folder / CONFIG).is_file():
-        for name in (METRICS, EVALUATIONS, CHECKPOINT):
-            if (folder / name).exists():
+        named = [folder / name for name in (METRICS, EVALUATIONS, CHECKPOINT)]
+        for path in (*named, *resume_files(folder).values()):
+            if path.exists():
                 raise FileExistsError(
-                    f"{folder} holds a {name} without a {CONFIG}, so it is not a run folder. {remedy}"
+                    f"{folder} holds a {path.name} without a {CONFIG}, so it is not a run folder. {remedy}"
                 )
         return "absent"
     found = read_config(folder)
@@ -103,7 +113,7 @@ def is_config(found: Any) -> bool:
 def is_complete(folder: Path) -> bool:
     """Whether the run in the folder is complete."""
     file = folder / CHECKPOINT
-    return file.is_file() and checkpoint.read_note(file).get(_COMPLETE, False)
+    return file.is_file() and checkpoint.read_note(file).get(_COMPLETE) is True
 
 
 def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
@@ -120,13 +130,6 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     return sorted(named)
 
 
-def resume_files(folder: Path) -> dict[int, Path]:
-    """Number of rounds -> the checkpoint after them."""
-    start, end = RESUME.split("{}")
-    found = {path.name.removeprefix(start).removesuffix(end): path for path in folder.glob(RESUME.format("*"))}
-    return {int(rounds): path for rounds, path in found.items() if rounds.isdecimal()}
-
-
 class Run:
     """The folder of one agent during training; a listener of the training loop."""
 
@@ -140,6 +143,8 @@ class Run:
         """A new run, in place of one that has no checkpoint; see `state_of`."""
         folder.mkdir(parents=True, exist_ok=True)
         run = cls(folder, agent, every)
+        for path in partial_files(folder):
+            path.unlink(missing_ok=True)
         if (folder / CONFIG).exists():
             run.discard()
         started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -150,17 +155,19 @@ class Run:
     @classmethod
     def resume(cls, folder: Path, agent: Trainee, rounds: int, every: int = 1) -> Self:
         """Resume from the checkpoint after `rounds` rounds."""
-        run = cls(folder, agent, every)
-        note = checkpoint.restore(agent, checkpoint.read(folder / RESUME.format(rounds)))
-        for name in (METRICS, EVALUATIONS):
+        run, path = cls(folder, agent, every), folder / RESUME.format(rounds)
+        file = checkpoint.read(path)
+        sizes, run._waiting = _resume_note(path, file.header["note"])
+        checkpoint.restore(agent, file)
+        for name, then in sizes.items():
             size = (folder / name).stat().st_size if (folder / name).exists() else 0
-            if size < note[name]:
+            if size < then:
                 raise ValueError(f"{folder / name} is shorter than when its checkpoint was written: it was altered.")
-            if size > note[name]:
-                os.truncate(folder / name, note[name])
-        for path in (folder / ERROR, folder / CHECKPOINT, *_partial_files(folder)):
+            if size > then:
+                os.truncate(folder / name, then)
+        remove_error(folder)
+        for path in (folder / CHECKPOINT, *partial_files(folder)):
             path.unlink(missing_ok=True)
-        run._waiting = note["waiting"]
         return run
 
     def __call__(self, agents: Sequence[Trainee], records: Sequence[Sequence[Record]]) -> None:
@@ -188,7 +195,7 @@ class Run:
         """Write everything needed to resume from here, in place of the previous checkpoint."""
         sizes = {name: synced_size(self.folder / name) for name in (METRICS, EVALUATIONS)}
         latest = self.folder / RESUME.format(self.agent.iterations)
-        checkpoint.write(self.agent, latest, note={**sizes, "waiting": self._waiting})
+        checkpoint.write(self.agent, latest, note={**sizes, _WAITING: self._waiting})
         for path in resume_files(self.folder).values():
             if path != latest:
                 path.unlink()
@@ -199,8 +206,7 @@ class Run:
             append_atomic(self.folder / METRICS, json.dumps(merge_records(self._waiting)) + "\n")
             self._waiting = []
         self.save(complete=True)
-        for path in resume_files(self.folder).values():
-            path.unlink()
+        remove_leftovers(self.folder)
 
     def save(self, complete: bool = False) -> None:
         """Write the agent as it is now, without its replay buffer."""
@@ -208,15 +214,15 @@ class Run:
 
     def discard(self) -> None:
         """Remove the files of a run; other files in the folder stay."""
-        files = [self.folder / name for name in (METRICS, EVALUATIONS, CHECKPOINT, ERROR)]
-        # config.json last: only files next to it are known to belong to a run.
-        for path in (*files, *resume_files(self.folder).values(), *_partial_files(self.folder), self.folder / CONFIG):
-            path.unlink(missing_ok=True)
+        remove_run_files(self.folder)
 
 
-def _partial_files(folder: Path) -> list[Path]:
-    """Files of processes that were killed while writing."""
-    return list(folder.glob(f".*{PARTIAL}"))
+def _resume_note(path: Path, note: dict[str, Any]) -> tuple[dict[str, int], list[Record]]:
+    """The sizes of the appended files when a checkpoint was written, and the records that were not yet in them."""
+    sizes, waiting = {name: note.get(name) for name in (METRICS, EVALUATIONS)}, note.get(_WAITING)
+    if any(type(size) is not int or size < 0 for size in sizes.values()) or not isinstance(waiting, list):
+        raise ValueError(f"{path} holds an agent, but not what is needed to resume a run: it was not written as that.")
+    return sizes, waiting  # type: ignore[return-value]
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -225,19 +231,43 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{folder} holds no run: there is no {CONFIG} in it.")
     try:
-        return dict(json.loads(path.read_text()))
-    except (ValueError, TypeError):
-        raise ValueError(f"{path} does not describe a steadyrl run.") from None
+        found = parse_json(path.read_bytes())
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} does not describe a steadyrl run.")
+    return found
 
 
-def read_metrics(folder: Path, file: str = METRICS) -> list[dict[str, Any]]:
-    """The records of a run, or its EVALUATIONS, in order."""
-    return [json.loads(line) for line in (folder / file).read_text().splitlines()]
+def read_metrics(folder: Path, file: str = METRICS) -> list[Record]:
+    """The records of a run, or its EVALUATIONS, in order; an error for a line that is none."""
+    records = []
+    for number, line in enumerate((folder / file).read_text(errors="replace").splitlines(), start=1):
+        try:
+            record = parse_json(line)
+        except ValueError:
+            record = None
+        if not isinstance(record, dict):
+            raise ValueError(f"{folder / file}: line {number} is not a record.")
+        records.append(record)
+    return records
 
 
-def agent_file(path: Path) -> Path:
-    """The checkpoint that `path` names: a file, or in a run's folder the one at the end or else the latest."""
-    if not path.is_dir() or (path / CHECKPOINT).is_file():
-        return path / CHECKPOINT if path.is_dir() else path
-    resumable = resume_files(path)
-    return resumable[max(resumable)] if resumable else path / CHECKPOINT
+def read_agent(path: Path) -> checkpoint.AgentFile:
+    """The agent in a file; or in a run folder the one at the end, or else at the latest checkpoint."""
+    if not path.is_dir():
+        return checkpoint.read(path)
+    for _ in range(_ATTEMPTS):
+        with suppress(FileNotFoundError):  # A run in training has just replaced it.
+            return checkpoint.read(agent_file(path))
+        time.sleep(0.02)
+    below = sorted(str(found.parent) for found in path.rglob(CHECKPOINT))
+    hint = f" Did you mean {' or '.join(below[:3])}?" if below else ""
+    raise FileNotFoundError(f"{path} holds no trained agent: there is no {CHECKPOINT} in it.{hint}")
+
+
+def agent_file(folder: Path) -> Path:
+    """The agent at the end of the run in a folder, or else its latest checkpoint."""
+    resumable = resume_files(folder)
+    last = folder / CHECKPOINT
+    return resumable[max(resumable)] if resumable and not last.is_file() else last

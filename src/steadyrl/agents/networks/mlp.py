@@ -10,6 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from steadyrl.base.memory import check_memory
+
+COPIES = 8
+"""Of the parameters in memory: themselves, a gradient and Adam's two moments, of a policy and of values or targets."""
+
 Layers = list[dict[str, Any]]
 """For each layer its `weight` [in, out] and `bias` [out]."""
 
@@ -19,6 +24,10 @@ class MLP:
     """Sizes from the input to the output, such as (8, 128, 128, 4)."""
 
     sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        numbers = sum((inputs + 1) * outputs for inputs, outputs in zip(self.sizes[:-1], self.sizes[1:], strict=True))
+        check_memory("hidden", self.sizes[1:-1], 4.0 * COPIES * numbers)
 
     def init(self, key: Array) -> Layers:
         """Weights and biases uniform within 1 / sqrt(inputs) of 0, as PyTorch draws them."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl.envs.guarded_maze.layout import GOAL, RED, START, WALL, format_layout, parse_layout
+from steadyrl.envs.guarded_maze.options import as_bool, as_number, as_numbers
 from steadyrl.envs.guarded_maze.paths import ShortestPaths, shortest_paths
 from steadyrl.exact.mdp import FiniteMDP
 
@@ -57,11 +58,12 @@ class Maze:
     def __post_init__(self) -> None:
         # A canonical form, so that equal mazes compare equal however they were specified.
         object.__setattr__(self, "layout", format_layout(parse_layout(self.layout)))
-        object.__setattr__(self, "goal_reward", float(self.goal_reward))
-        object.__setattr__(self, "red_rewards", tuple(map(float, self.red_rewards)))
-        object.__setattr__(self, "red_probabilities", tuple(map(float, self.red_probabilities)))
+        object.__setattr__(self, "goal_reward", as_number("goal_reward", self.goal_reward))
+        object.__setattr__(self, "red_rewards", as_numbers("red_rewards", self.red_rewards))
+        object.__setattr__(self, "red_probabilities", as_numbers("red_probabilities", self.red_probabilities))
+        object.__setattr__(self, "draw_on_bump", as_bool("draw_on_bump", self.draw_on_bump))
         _check_rewards(self)
-        if not isinstance(self.horizon, int | np.integer) or self.horizon < 1:
+        if isinstance(self.horizon, bool) or not isinstance(self.horizon, int | np.integer) or self.horizon < 1:
             raise ValueError(
                 f"horizon={self.horizon!r}: an episode has an integer number of steps. Set horizon to 1 or more."
             )

@@ -15,6 +15,11 @@ def parse_layout(layout: str) -> NDArray[np.str_]:
     Spaces between characters, indentation, and blank lines before and after the layout are ignored: "S.R" and "S . R"
     are the same row.
     """
+    if not isinstance(layout, str):
+        raise ValueError(
+            f"layout is {type(layout).__name__}, not text: write the maze as a string with one line for each row, "
+            "such as 'S.G'."
+        )
     rows = ["".join(line.split()) for line in layout.strip().splitlines()]
     if not rows:
         raise ValueError(f"layout={layout!r} is empty: a maze needs at least a start and a goal, such as 'S.G'.")

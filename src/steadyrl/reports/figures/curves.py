@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,13 +19,19 @@ Curves = dict[str, Any]
 """Metric -> [seeds, records]."""
 
 
-class Recorded(NamedTuple):
-    """The recorded curves of one method in one variant."""
+@dataclass(frozen=True)
+class Recorded:
+    """The recorded curves of one method in one variant; iterates over those of training and of evaluations."""
 
     training: Curves
     """Metrics of the training episodes."""
     evaluations: Curves
     """Metrics of the evaluation episodes; empty if there are none."""
+    notes: tuple[str, ...] = ()
+    """A sentence for each run that is left out, because its files are damaged."""
+
+    def __iter__(self) -> Iterator[Curves]:
+        return iter((self.training, self.evaluations))
 
 
 COLOURS = ("#4c72b0", "#c44e52", "#dd8452", "#e5ae38", "#55a868", "#8172b3", "#937860", "#64b5cd", "#8c8c8c", "#da8bc3")
@@ -56,11 +64,17 @@ def draw_curves(
             panel.spines[["top", "right"]].set_visible(False)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
-    seeds = experiment.scale.seeds
-    note = f"mean of {seeds} seeds, shaded: one standard error" if seeds > 1 else "one seed"
+    note = f"mean of {seeds} seeds, shaded: one standard error" if (seeds := _seeds(recorded)) != "1" else "one seed"
     figure.supxlabel(note, fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
+
+
+def _seeds(recorded: dict[tuple[str, str], Recorded]) -> str:
+    """How many seeds the curves are of, such as 10, or 9 to 10 if runs are left out."""
+    counts = [len(next(iter(one.training.values()))) for one in recorded.values() if one.training]
+    few, many = min(counts, default=0), max(counts, default=0)
+    return f"{few}" if few == many else f"{few} to {many}"
 
 
 def style(number: int) -> dict[str, Any]:
@@ -85,7 +99,7 @@ def so_far(curves: Curves, metric: str) -> Any:
     """The mean of a metric over all training episodes so far; for white paths, the paper's risk-aversion rate."""
     episodes = curves["episodes"]
     episodes_per_record = np.diff(episodes, axis=1, prepend=0)
-    return np.cumsum(curves[metric] * episodes_per_record, axis=1) / episodes
+    return np.cumsum(curves[metric] * episodes_per_record, axis=1) / np.maximum(episodes, 1)
 
 
 def last_tenth(values: Any) -> Any:

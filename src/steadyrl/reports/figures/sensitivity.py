@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from steadyrl.reports.figures.curves import Curves, last_tenth
 
@@ -34,7 +35,7 @@ def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curve
             if max(values) / min(values) > 10:
                 panel.set_xscale("log")
             for colour, variant in zip(COLOURS, experiment.variants, strict=False):
-                finals = [last_tenth(curves[variant.name, f"{method.name}={value:g}"][row.metric]) for value in values]
+                finals = [_final(curves[variant.name, f"{method.name}={value:g}"], row.metric) for value in values]
                 means = [final.mean() for final in finals]
                 errors = [final.std(ddof=1) / np.sqrt(len(final)) if len(final) > 1 else 0.0 for final in finals]
                 panel.errorbar(values, means, errors, color=colour, label=variant.name, marker="o", ms=3.5, capsize=2)
@@ -47,6 +48,11 @@ def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curve
     note = f"last tenth of {scale.episodes:,} episodes, mean and standard error of {scale.seeds} seeds"
     figure.supxlabel(f"{note}; dotted: value in the main experiment", fontsize="small")
     figure.savefig(path, dpi=150)
+
+
+def _final(curves: Curves, metric: str) -> NDArray[np.float64]:
+    """[seeds]: the last tenth of training; a NaN, which is not drawn, if all runs are left out."""
+    return np.asarray(last_tenth(curves[metric])) if metric in curves else np.array([np.nan])
 
 
 AGENT_TITLES = {"mg": "MG", "mvo": "MVO", "tamar": "Tamar", "mvp": "MVP"}

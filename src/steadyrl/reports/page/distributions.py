@@ -13,6 +13,7 @@ from steadyrl.envs.finite import finite_model
 from steadyrl.envs.guarded_maze import Maze
 from steadyrl.evaluation.risk_report import CONFIDENCE, REPORTED, Estimate, measure_risk
 from steadyrl.reports.page.runs_found import FoundRun, Notes
+from steadyrl.reports.records import LARGEST
 from steadyrl.rollouts.episodes import Episodes
 
 Array = NDArray[np.float64]
@@ -46,17 +47,26 @@ def evaluate_agent(run: FoundRun, episodes: int, notes: Notes) -> AgentEpisodes 
     try:
         agent = load(run.checkpoint)
     except (ValueError, OSError, ImportError) as error:
-        reason = str(error).removeprefix(str(run.checkpoint)).strip(": ")
+        reason = " ".join(str(error).removeprefix(str(run.checkpoint)).strip(": ").split())
         notes[f"checkpoint: {reason} Not in the return distributions"].append(run.name)
         return None
     if agent.env is None:
         notes["its environment cannot be recreated here: not in the return distributions"].append(run.name)
         return None
-    rollout = agent.play(episodes, agent.seed)
+    try:
+        rollout = agent.play(episodes, agent.seed)
+    except Exception as error:  # Of an environment that anybody may have written.
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        notes[f"its environment failed ({reason}): not in the return distributions"].append(run.name)
+        return None
+    returns = np.asarray(rollout.rewards, np.float64).sum(axis=1)
+    if not np.all(np.abs(returns) <= LARGEST):
+        notes["returns that are not finite: not in the return distributions"].append(run.name)
+        return None
     maze = finite_model(agent.env)
     maze = maze if isinstance(maze, Maze) else None
     return AgentEpisodes(
-        returns=np.asarray(rollout.rewards, np.float64).sum(axis=1),
+        returns=returns,
         episode_metrics={name: np.asarray(values, np.float64) for name, values in rollout.episode_metrics.items()},
         maze=maze,
         visits=visits_of(maze, rollout) if maze else None,

@@ -92,11 +92,7 @@ def final_of(group: Group, measure: str) -> tuple[float, float | None] | None:
 def _series(run: FoundRun, measure: str) -> tuple[Array, Array] | None:
     """Training episodes and values of a measure, from the records that hold a finite value; None if there are none."""
     name = "white_path_rate" if measure == "optimal_rate" else measure
-    pairs = [
-        (record["episodes"], record[name])
-        for record in run.records
-        if isinstance(record.get(name), int | float) and isinstance(record.get("episodes"), int)
-    ]
+    pairs = [(record["episodes"], record[name]) for record in run.records if name in record]
     episodes, values = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
     finite = np.isfinite(values)
     episodes, values = episodes[finite], values[finite]

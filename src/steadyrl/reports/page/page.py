@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import importlib
 import json
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -17,12 +18,21 @@ from steadyrl.reports.page import sections
 from steadyrl.reports.page.distributions import AgentEpisodes, evaluate_agent
 from steadyrl.reports.page.groups import group_runs
 from steadyrl.reports.page.panels import Figure
-from steadyrl.reports.page.runs_found import find_runs
+from steadyrl.reports.page.runs_found import all_damaged, find_runs
 from steadyrl.reports.page.sections import GroupResults
+from steadyrl.reports.terminal import printable
 
 
-def write_report(folder: str | Path, to: str | Path | None = None, *, episodes: int = 200) -> Path:
+def write_report(
+    folder: str | Path,
+    to: str | Path | None = None,
+    *,
+    episodes: int = 200,
+    warn: Callable[[str], None] | None = None,
+) -> Path:
     """Write an HTML report of all runs in a folder: a single file that opens offline.
+
+    Runs that are damaged or incomplete are left out, as far as necessary; the page says which and why.
 
     Example: `write_report("results/maze")` writes results/maze/report.html.
 
@@ -30,9 +40,13 @@ def write_report(folder: str | Path, to: str | Path | None = None, *, episodes: 
         folder: The folder to search for runs, including all subfolders.
         to: The file to write; report.html in `folder` by default.
         episodes: Number of evaluation episodes per trained agent for the return distributions, at least 2.
+        warn: Called with a line of text for each reason that something is missing from the page.
 
     Returns:
         The path of the file.
+
+    Raises:
+        ValueError: If no run can be shown.
     """
     if episodes < 2:
         raise ValueError(f"episodes={episodes}: a distribution of returns needs at least 2. Raise episodes.")
@@ -47,6 +61,8 @@ def write_report(folder: str | Path, to: str | Path | None = None, *, episodes: 
         agent_episodes = evaluate_agent(run, episodes, notes)
         if agent_episodes is not None:
             evaluated[run.name] = agent_episodes
+    if not evaluated and all(run.is_damaged for run in runs):
+        raise ValueError(all_damaged(root, notes))
     results = [GroupResults(g, [evaluated[run.name] for run in g.runs if run.name in evaluated]) for g in groups]
     content, figures = sections.sections(results, episodes)
     name = root.resolve().name
@@ -59,7 +75,11 @@ def write_report(folder: str | Path, to: str | Path | None = None, *, episodes: 
     )
     path = root / "report.html" if to is None else Path(to)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, page.encode())
+    # Names and settings of unknown origin may hold what is not Unicode text.
+    write_atomic(path, page.encode(errors="replace"))
+    for line in sections.note_lines(notes):
+        if warn is not None:
+            warn(printable(line))
     return path
 
 

@@ -201,8 +201,9 @@ def _ticks(top: float) -> list[float]:
 def _edges(returns: Array) -> Array:
     """Edges of at most `BINS` bins of width 1, 2 or 5 times a power of ten, centred on multiples of the width."""
     low, high = float(returns.min()), float(returns.max())
-    if low == high:
-        low, high = low - 1, high + 1
+    if high - low <= max(1e-100, 1e-12 * max(abs(low), abs(high))):
+        margin = max(1.0, 1e-6 * abs(low))
+        low, high = low - margin, high + margin
     # Integer returns, as in the maze, get one bar each if they fit.
     integer_width = 1.0 if np.array_equal(returns, np.round(returns)) else 0.0
     min_width = max((high - low) / (BINS - 2), integer_width)

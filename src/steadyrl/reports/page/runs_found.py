@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from steadyrl.training.run_folder import CHECKPOINT, CONFIG, ERROR, METRICS, is_config, read_config, resume_files
+from steadyrl.reports.configs import NOT_A_RUN, validated_config
+from steadyrl.reports.curves import UPDATE_METRICS
+from steadyrl.reports.records import validated_records
+from steadyrl.reports.terminal import printable
+from steadyrl.training.run_files import CHECKPOINT, CONFIG, ERROR, METRICS, has_error, resume_files
+from steadyrl.training.run_folder import is_complete
 
 Notes = defaultdict[str, list[str]]
 """What the report cannot show: reason -> names of the runs."""
@@ -23,7 +28,9 @@ class FoundRun:
     """Its path relative to the folder of the report."""
     config: dict[str, Any] = field(repr=False)
     records: list[dict[str, Any]] = field(repr=False)
-    """The records of its metrics file; empty if there are none."""
+    """The records of its metrics file; empty if there are none, or if the file is damaged."""
+    is_damaged: bool = False
+    """Whether its metrics file is damaged."""
 
     @property
     def seed(self) -> int:
@@ -49,20 +56,16 @@ def find_runs(root: Path) -> tuple[list[FoundRun], Notes]:
     for path in sorted(root.rglob(CONFIG)):
         name = path.parent.relative_to(root).as_posix()
         try:
-            config = read_config(path.parent)
-        except ValueError:  # Not JSON, or not a JSON object.
-            config = {}
-        if not is_config(config):
-            notes[f"{CONFIG} does not describe a steadyrl run: skipped"].append(name)
+            config = validated_config(path.parent)
+        except ValueError as error:
+            notes[f"{error}: skipped"].append(name)
             continue
-        records = _read_records(path.parent)
-        if not records:
-            notes[f"nothing recorded in {METRICS}: not in the learning curves"].append(name)
-        if (path.parent / ERROR).exists():
-            notes[f"failed (see {ERROR}): training incomplete"].append(name)
-        elif resume_files(path.parent):
-            notes["still running or interrupted: training incomplete"].append(name)
-        runs.append(FoundRun(path.parent, name, config, records))
+        records = _records(path.parent, name, notes)
+        if state := _incomplete(path.parent):
+            notes[f"{state}: training incomplete"].append(name)
+        runs.append(FoundRun(path.parent, name, config, records or [], is_damaged=records is None))
+    if not runs and notes.keys() - {f"{NOT_A_RUN}: skipped"}:
+        raise ValueError(all_damaged(root, notes))
     if not runs:
         raise FileNotFoundError(
             f"{root} holds no runs: none of its folders has a {CONFIG} written by steadyrl. "
@@ -71,16 +74,35 @@ def find_runs(root: Path) -> tuple[list[FoundRun], Notes]:
     return runs, notes
 
 
-def _read_records(folder: Path) -> list[dict[str, Any]]:
-    """The records up to the first invalid line: the last line of a running job may be incomplete."""
-    path = folder / METRICS
-    records = []
-    for line in path.read_text(errors="replace").splitlines() if path.is_file() else ():
-        try:
-            record = json.loads(line)
-        except ValueError:
-            break
-        if not isinstance(record, dict):
-            break
-        records.append(record)
+def all_damaged(root: Path, notes: Notes) -> str:
+    """One line on a folder in which no run can be shown."""
+    reason, names = next(iter(notes.items()))
+    number = len({name for names in notes.values() for name in names})
+    return printable(
+        f"{root}: no run in it can be shown ({number} damaged or incomplete), such as {names[0]}: {reason}."
+    )
+
+
+def _incomplete(folder: Path) -> str:
+    """Why a run is not complete; empty if it is."""
+    with suppress(ValueError):  # A damaged checkpoint is reported when it is evaluated.
+        if is_complete(folder):
+            return ""
+    if has_error(folder):
+        return f"failed (see {ERROR})"
+    return "still running or interrupted" if resume_files(folder) else ""
+
+
+def _records(folder: Path, name: str, notes: Notes) -> list[dict[str, float]] | None:
+    """The records of a run, with a note if there are none; None if the file is damaged."""
+    try:
+        records, not_finite = validated_records(folder / METRICS)
+    except ValueError as error:
+        notes[f"{str(error).rstrip('.')}: not in the learning curves"].append(name)
+        return None
+    if not records:
+        notes[f"nothing recorded in {METRICS}: not in the learning curves"].append(name)
+    # Metrics of updates may be undefined, such as the explained variance of equal returns.
+    if infinite := sorted(not_finite - UPDATE_METRICS.keys()):
+        notes[f"not a finite number in some records: {', '.join(infinite)}, left out there"].append(name)
     return records

@@ -10,7 +10,7 @@ from pathlib import PurePath
 import numpy as np
 
 from steadyrl.reports.page import formatting, tables
-from steadyrl.reports.page.distributions import AgentEpisodes, marks_of
+from steadyrl.reports.page.distributions import AgentEpisodes, Array, marks_of
 from steadyrl.reports.page.groups import Group, differing
 from steadyrl.reports.page.learning import curve_of, measures_of, title, update_metrics_of
 from steadyrl.reports.page.maze_map import maze_map, scale_key
@@ -131,6 +131,7 @@ def _distributions(results: Sequence[GroupResults], episodes: int, palette: Pale
             method: {
                 name: float(np.mean([agent.episode_metrics[name] for agent in agents]))
                 for name in agents[0].episode_metrics
+                if all(name in agent.episode_metrics for agent in agents)
             }
             for method, agents in by_method.items()
         }
@@ -154,7 +155,7 @@ def _maps(results: Sequence[GroupResults], palette: Palette) -> str:
     visits = {
         (result.group.variant, result.group.method): (result.agents[0].maze, np.mean(counts, axis=0))
         for result in results
-        if (counts := [agent.visits for agent in result.agents if agent.visits is not None])
+        if (counts := _visits(result.agents))
     }
     if not visits:
         return ""
@@ -172,6 +173,13 @@ def _maps(results: Sequence[GroupResults], palette: Palette) -> str:
         "cells visited less than once in 100 episodes are white. All maps share a logarithmic colour scale:"
     )
     return f'<section><h2>Visits</h2>\n<p class="soft">{text}</p>\n{scale_key(max_visits)}\n{"".join(blocks)}</section>'
+
+
+def _visits(agents: Sequence[AgentEpisodes]) -> list[Array]:
+    """Those of agents in a maze of the same size as the first one's: a checkpoint may be that of another run."""
+    first = agents[0].visits if agents else None
+    visits = [agent.visits for agent in agents if agent.visits is not None]
+    return [] if first is None else [counts for counts in visits if counts.shape == first.shape]
 
 
 def _runs(groups: Sequence[Group], measures: Sequence[str], palette: Palette) -> str:
@@ -216,11 +224,13 @@ _MARKS_KEY = "".join(f'<li><svg viewBox="0 0 22 12">{icon}</svg>{text}</li>' for
 def _notes(notes: Notes) -> str:
     if not notes:
         return ""
-    items = "".join(
-        f"<li>{formatting.count(len(names), 'run')}, {html.escape(reason)}: {html.escape(_first(names))}</li>"
-        for reason, names in notes.items()
-    )
+    items = "".join(f"<li>{html.escape(line)}</li>" for line in note_lines(notes))
     return f'<div class="notes"><p>Missing or incomplete:</p><ul>{items}</ul></div>'
+
+
+def note_lines(notes: Notes) -> list[str]:
+    """A line for each reason, with the names of the runs."""
+    return [f"{formatting.count(len(names), 'run')}, {reason}: {_first(names)}" for reason, names in notes.items()]
 
 
 def _first(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from steadyrl.envs.envpool import step_subset, unsupported_pool
 from steadyrl.envs.simulator import StepResult
 from steadyrl.envs.spaces import flat_rows
+from steadyrl.rollouts.simulators.calls import environment_errors
 
 
 class EnvPoolSimulator:
@@ -32,12 +33,14 @@ class EnvPoolSimulator:
 
     def reset(self, seeds: Sequence[int]) -> Any:
         """See `Simulator`; the seeds have no effect."""
-        observations, info = self._env.reset(np.arange(len(seeds), dtype=np.int32))
+        with environment_errors(None, "reset"):
+            observations, info = self._env.reset(np.arange(len(seeds), dtype=np.int32))
         return flat_rows(self.observation_space, observations)[np.argsort(info["env_id"])]
 
     def step(self, slots: Any, actions: Any) -> StepResult:
         """See `Simulator`."""
-        return step_subset(self._env, slots, actions)
+        with environment_errors(None, "step"):
+            return step_subset(self._env, slots, actions)
 
     def close(self) -> None:
         """Does nothing: the pool belongs to the user."""

@@ -8,9 +8,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from steadyrl.envs.episode_metrics import metrics_of
-from steadyrl.envs.simulator import SlotError, StepResult, row_of
+from steadyrl.envs.simulator import StepResult, row_of
 from steadyrl.envs.spaces import stackable
+from steadyrl.rollouts.simulators.calls import reset_env, step_env
 
 
 class GymnasiumSimulator:
@@ -37,11 +37,7 @@ class GymnasiumSimulator:
             self._envs.append(new)
         observations = np.empty((len(seeds), *self._shape), self._dtype)
         for slot, seed in enumerate(seeds):
-            try:
-                observation, _ = self._envs[slot].reset(seed=int(seed))
-            except Exception as error:
-                raise SlotError(slot, f"reset raised {type(error).__name__}: {error}") from error
-            observations[slot] = row_of(self.observation_space, self._shape, slot, observation)
+            observations[slot] = reset_env(self._envs[slot], slot, seed, self._row)
         return observations
 
     def step(self, slots: Any, actions: Any) -> StepResult:
@@ -51,14 +47,15 @@ class GymnasiumSimulator:
         rewards, terminated, truncated = np.empty(k), np.empty(k, bool), np.empty(k, bool)
         metrics = {}
         for row, slot in enumerate(slots.tolist()):
-            try:
-                observation, rewards[row], terminated[row], truncated[row], info = self._envs[slot].step(actions[row])
-            except Exception as error:
-                raise SlotError(slot, f"step raised {type(error).__name__}: {error}") from error
-            observations[row] = row_of(self.observation_space, self._shape, slot, observation)
+            observations[row], rewards[row], terminated[row], truncated[row], at_end = step_env(
+                self._envs[slot], slot, actions[row], self._row
+            )
             if terminated[row] or truncated[row]:
-                metrics[slot] = metrics_of(info)
+                metrics[slot] = at_end
         return StepResult(observations, rewards, terminated, truncated, metrics)
+
+    def _row(self, slot: int, observation: Any) -> Any:
+        return row_of(self.observation_space, self._shape, self._dtype, slot, observation)
 
     def close(self) -> None:
         """Close the environments that were created here; the one passed in belongs to the user."""

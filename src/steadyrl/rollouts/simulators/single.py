@@ -9,8 +9,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from steadyrl.envs.episode_metrics import metrics_of
+from steadyrl.base.shown import shown
 from steadyrl.envs.simulator import SlotError, StepResult
+from steadyrl.rollouts.simulators.calls import reset_env, step_env
 
 
 class SingleEnvSimulator:
@@ -24,37 +25,46 @@ class SingleEnvSimulator:
 
     def reset(self, seeds: Sequence[int]) -> Any:
         """See `Simulator`."""
-        try:
-            observation, _ = self._env.reset(seed=int(seeds[0]))
-        except Exception as error:
-            raise SlotError(0, f"reset raised {type(error).__name__}: {error}") from error
-        return self._as_array(observation)
+        return reset_env(self._env, 0, seeds[0], self._as_array)
 
     def step(self, slots: Any, actions: Any) -> StepResult:
         """See `Simulator`."""
-        try:
-            observation, given, terminated, truncated, info = self._env.step(actions[0])
-            reward = float(given)
-        except Exception as error:
-            raise SlotError(0, f"step raised {type(error).__name__}: {error}") from error
-        metrics = {0: metrics_of(info)} if terminated or truncated else {}
-        ends = np.array([bool(terminated)]), np.array([bool(truncated)])
-        return StepResult(self._as_array(observation), np.array([reward]), *ends, metrics)
+        observation, reward, terminated, truncated, at_end = step_env(self._env, 0, actions[0], self._as_array)
+        metrics = {0: at_end} if terminated or truncated else {}
+        ends = np.array([terminated]), np.array([truncated])
+        return StepResult(observation, np.array([reward]), *ends, metrics)
 
     def close(self) -> None:
         """Does nothing: the environment belongs to the user."""
 
-    def _as_array(self, observation: Any) -> Any:
+    def _as_array(self, slot: int, observation: Any) -> Any:
         """[1]: a copy of a valid observation, because an environment may reuse the array for the next one."""
-        space = self.observation_space
-        if isinstance(space, gym.spaces.Box) and np.shape(observation) != space.shape:
-            raise SlotError(0, f"observation of shape {np.shape(observation)} that is not in {space}")
+        _check_structure(self.observation_space, observation)
         for values in _float_arrays(observation):
             for value in values[~np.isfinite(values)]:
                 raise SlotError(0, f"observation {value}")
         array = np.empty(1, object)
         array[0] = copy.deepcopy(observation)
         return array
+
+
+def _check_structure(space: gym.Space[Any], observation: Any) -> None:
+    """Refuse an observation of another kind than the space's; bounds are not looked at."""
+    fits = True
+    if isinstance(space, gym.spaces.Dict):
+        fits = isinstance(observation, Mapping) and all(name in observation for name in space)
+        for name, part in space.items() if fits else ():
+            _check_structure(part, observation[name])
+    elif isinstance(space, gym.spaces.Box | gym.spaces.Discrete):
+        try:
+            values = np.asarray(observation)
+        except Exception as error:
+            raise SlotError(0, f"observation {shown(observation)} that is not in {space}") from error
+        if values.shape != space.shape:
+            raise SlotError(0, f"observation of shape {values.shape} that is not in {space}")
+        fits = values.dtype.kind in "biuf"
+    if not fits:
+        raise SlotError(0, f"observation {shown(observation)} that is not in {space}")
 
 
 def _float_arrays(observation: Any) -> Iterator[Any]:

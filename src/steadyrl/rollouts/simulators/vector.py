@@ -9,9 +9,17 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from steadyrl.envs.episode_metrics import metrics_of
 from steadyrl.envs.simulator import SlotError, StepResult, row_of
 from steadyrl.envs.spaces import flat_rows, stackable
+from steadyrl.rollouts.simulators.calls import (
+    RESET,
+    STEP,
+    check_info,
+    environment_errors,
+    numbers,
+    reported_metrics,
+    unpacked,
+)
 
 
 class VectorEnvSimulator:
@@ -35,44 +43,63 @@ class VectorEnvSimulator:
     def reset(self, seeds: Sequence[int]) -> Any:
         """See `Simulator`; sub-environments without an episode are reset with seeds that follow the last one."""
         unused = [int(seeds[-1]) + 1 + i for i in range(self.size - len(seeds))]
-        try:
-            observations = self._reset([*map(int, seeds), *unused])
-        except Exception as error:
-            raise SlotError(None, f"reset raised {type(error).__name__}: {error}") from error
-        self._actions = None
-        self._done[:] = False
-        return self._rows(observations, np.arange(len(seeds)))
+        with environment_errors(None, "reset"):
+            observations, info = unpacked(None, "reset", self._reset([*map(int, seeds), *unused]), RESET)
+            check_info(None, info)
+            self._actions = None
+            self._done[:] = False
+            return self._rows(observations, np.arange(len(seeds)))
 
     def _reset(self, seeds: list[int]) -> Any:
         if not self._one_seed:
             try:
-                return self._env.reset(seed=seeds)[0]  # type: ignore[arg-type]
+                return self._env.reset(seed=seeds)  # type: ignore[arg-type]
             except (TypeError, ValueError, gym.error.Error):
                 self._one_seed = True  # The `VectorEnv` API requires only support for a single integer.
-        return self._env.reset(seed=int(np.random.SeedSequence(seeds).generate_state(1)[0]))[0]
+        return self._env.reset(seed=int(np.random.SeedSequence(seeds).generate_state(1)[0]))
 
     def step(self, slots: Any, actions: Any) -> StepResult:
         """See `Simulator`."""
         if self._actions is None:  # Slots without an episode repeat the first action.
             self._actions = np.repeat(actions[:1], self.size, axis=0)
         self._actions[slots] = actions
-        try:
+        with environment_errors(None, "step"):
             if self._mode == AutoresetMode.DISABLED and self._done.any():
                 self._env.reset(options={"reset_mask": self._done.copy()})
-            observations, rewards, terminated, truncated, info = self._env.step(self._actions.copy())
-        except Exception as error:
-            raise SlotError(None, f"step raised {type(error).__name__}: {error}") from error
-        self.idle_steps += self.size - len(slots)
-        terminated, truncated = np.asarray(terminated), np.asarray(truncated)
-        self._done = terminated | truncated
-        rows, metrics = self._rows(observations, slots), metrics_of(info)
-        if self._mode == AutoresetMode.SAME_STEP and self._done[slots].any():
-            metrics = metrics_of(info.get("final_info", {}))
+            result = self._env.step(self._actions.copy())
+            observations, rewards, terminated, truncated, info = unpacked(None, "step", result, STEP)
+            check_info(None, info)
+            terminated, truncated = (
+                self._column("terminated", terminated, bool),
+                self._column("truncated", truncated, bool),
+            )
+            rewards = self._column("rewards", rewards, np.float64)
+            self.idle_steps += self.size - len(slots)
+            self._done = terminated | truncated
+            rows, ended = self._rows(observations, slots), {}
+            if self._done[slots].any():
+                ended = self._final(rows, slots, info)
+            return StepResult(rows, rewards[slots], terminated[slots], truncated[slots], ended)
+
+    def _final(self, rows: Any, slots: Any, info: Any) -> dict[int, dict[str, float]]:
+        """The metrics of the episodes that ended; their last observations are written into `rows`."""
+        final_info = info
+        if self._mode == AutoresetMode.SAME_STEP:
+            final_info = info.get("final_info", {})
+            check_info(None, final_info)
             for row in np.flatnonzero(self._done[slots]):
                 slot = int(slots[row])
-                rows[row] = row_of(self.observation_space, self._shape, slot, info["final_obs"][slot])
-        ended = {int(slot): _metrics_in_slot(metrics, slot) for slot in slots[self._done[slots]]}
-        return StepResult(rows, np.asarray(rewards, np.float64)[slots], terminated[slots], truncated[slots], ended)
+                final = info["final_obs"][slot]
+                rows[row] = row_of(self.observation_space, self._shape, self._dtype, slot, final)
+        metrics = reported_metrics(None, final_info)
+        return {slot: _metrics_in_slot(metrics, slot) for slot in slots[self._done[slots]].tolist()}
+
+    def _column(self, what: str, values: Any, dtype: Any) -> Any:
+        """[size]: one value for each sub-environment."""
+        array = np.asarray(values, dtype)
+        if array.shape != (self.size,):
+            raise SlotError(None, f"{what} of shape {array.shape} for {self.size} environments")
+        return array
 
     def _rows(self, observations: Any, slots: Any) -> Any:
         """The observations in some slots, as a new array."""
@@ -87,8 +114,9 @@ class VectorEnvSimulator:
 
 def _metrics_in_slot(metrics: dict[str, Any], slot: int) -> dict[str, float]:
     """The metrics of one episode; `_name` is Gymnasium's mask of the sub-environments that reported `name`."""
-    return {
-        name: float(values[slot])
+    own = {
+        name: values[slot]
         for name, values in metrics.items()
         if not name.startswith("_") and (f"_{name}" not in metrics or metrics[f"_{name}"][slot])
     }
+    return numbers(slot, own)

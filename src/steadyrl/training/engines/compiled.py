@@ -19,6 +19,7 @@ from steadyrl.rollouts.compiled import Tables, play, rewards_of
 from steadyrl.training.algorithm import Learner, Trainee
 from steadyrl.training.batch import batch_from_plays
 from steadyrl.training.engines.engine import Rounds, as_arrays, check_finite
+from steadyrl.training.engines.limits import check_model
 from steadyrl.training.returns import discount_factors
 from steadyrl.training.transitions import transitions_from_plays
 
@@ -38,6 +39,7 @@ class CompiledEngine:
         self._agents, settings = agents, agents[0].settings
         model = finite_model(agents[0].env)
         assert model is not None
+        check_model(agents[0], model)
         self._metrics, self._horizon = model.metrics, model.mdp.horizon
         self._tables = Tables.of(model.mdp)
         self._calls = _assign_slots(len(agents), vmap_width)
@@ -75,7 +77,7 @@ class CompiledEngine:
             (_select(learners, position), jax.tree.map(lambda x, p=position: x[:, p], rounds))
             for position in self._positions
         ]
-        check_finite(self._agents, [learner for learner, _ in results])
+        check_finite(self._agents, results)
         return results
 
     def close(self) -> None:

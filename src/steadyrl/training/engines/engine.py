@@ -67,20 +67,36 @@ def block_until_ready(tree: T) -> T:
     return ready
 
 
+MAX_FLOAT = float(np.finfo(np.float32).max)
+"""The largest reward and return that agents can learn from."""
+
+
 class DivergedError(FloatingPointError):
     """Parameters became infinite or NaN; `agents` are those that they belong to."""
 
-    def __init__(self, agents: Sequence[Trainee]) -> None:
+    def __init__(self, agents: Sequence[Trainee], rounds: Sequence[Rounds] = ()) -> None:
+        """`rounds` are the latest of each agent, in which a cause may be found."""
         first, self.agents = agents[0], agents
         rates = [name for name in dataclasses.asdict(first.settings) if name.endswith("learning_rate")]
+        remedy = f"Lower {' or '.join(rates)}."
+        largest = max((float(np.abs(x.returns).max()) for x in rounds[:1]), default=0.0)
+        if not largest <= MAX_FLOAT**0.5:
+            remedy = (
+                f"Returns were as large as {largest:g}, and squares of such numbers do not fit in 32 bits: "
+                "scale the rewards, for example with gymnasium.wrappers.TransformReward."
+            )
         super().__init__(
             f"{first.name}: parameters became infinite or NaN after {first.episodes} episodes. "
-            f"Lower {' or '.join(rates)}. The agent keeps what it had learned until then."
+            f"{remedy} The agent keeps what it had learned until then."
         )
 
 
-def check_finite(agents: Sequence[Trainee], learners: Sequence[Learner]) -> None:
+def check_finite(agents: Sequence[Trainee], results: Sequence[tuple[Learner, Rounds]]) -> None:
     """Refuse parameters that diverged; the agents keep those from before."""
-    finite = [all(np.all(np.isfinite(np.asarray(x))) for x in jax.tree.leaves(learner)) for learner in learners]
-    if not all(finite):
-        raise DivergedError([agent for agent, is_finite in zip(agents, finite, strict=True) if not is_finite])
+    diverged = [
+        (agent, rounds)
+        for agent, (learner, rounds) in zip(agents, results, strict=True)
+        if not all(np.all(np.isfinite(np.asarray(x))) for x in jax.tree.leaves(learner))
+    ]
+    if diverged:
+        raise DivergedError([agent for agent, _ in diverged], [rounds for _, rounds in diverged])

@@ -10,13 +10,14 @@ import numpy as np
 
 from steadyrl.base.seeding import training_episode_seed
 from steadyrl.rollouts.acting import Actor
-from steadyrl.rollouts.collector import Limits, collect
+from steadyrl.rollouts.collector import collect
 from steadyrl.rollouts.episodes import Episodes
 from steadyrl.rollouts.simulators.choose import simulator_for
 from steadyrl.training.acting import make_actor
 from steadyrl.training.algorithm import Learner, Metrics, Trainee
 from steadyrl.training.batch import EpisodeBatch, batch_from_episodes
 from steadyrl.training.engines.engine import EPISODES_PER_RECORD, Rounds, as_arrays, block_until_ready, check_finite
+from steadyrl.training.engines.limits import check_returns, training_limits
 from steadyrl.training.returns import discounted_returns
 from steadyrl.training.transitions import transitions_from_episodes
 
@@ -27,7 +28,7 @@ class HostEngine:
     def __init__(self, agent: Trainee) -> None:
         self._agent, self._algorithm = agent, as_arrays(agent.algorithm)
         self._n, self._gamma = agent.settings.n, agent.settings.gamma
-        self._limits = Limits(agent.env_name, agent.settings.max_episode_steps)
+        self._limits = training_limits(agent)
         self._simulator = simulator_for(agent.engine, agent.source, self._n)
         # Small rounds are recorded together.
         self.max_rounds = max(1, EPISODES_PER_RECORD // self._n)
@@ -41,8 +42,9 @@ class HostEngine:
             timesteps -= int(rounds.lengths.sum())
             if timesteps <= 0:
                 break
-        check_finite([self._agent], [learner])
-        return [(learner, jax.tree.map(lambda *x: np.stack(x), *done))]
+        results = [(learner, jax.tree.map(lambda *x: np.stack(x), *done))]
+        check_finite([self._agent], results)
+        return results
 
     def _round(self, learner: Learner, k: int) -> tuple[Learner, Rounds]:
         """Round `k`: act, collect, make the batch, update, record."""
@@ -65,7 +67,10 @@ class HostEngine:
         """Whole episodes, each from a seed that follows from the run's seed and the episode's number."""
         first = k * self._n
         seeds = [training_episode_seed(self._agent.seed, first + i) for i in range(self._n)]
-        return collect(self._simulator, actor, seeds, self._limits._replace(first_episode=first))
+        limits = self._limits._replace(first_episode=first)
+        episodes = collect(self._simulator, actor, seeds, limits)
+        check_returns(episodes.rewards.sum(axis=-1), limits)
+        return episodes
 
     def _record(self, episodes: Episodes, metrics: Metrics, clock: list[float], idle_steps: int) -> Rounds:
         return Rounds(

@@ -11,11 +11,13 @@ import numpy as np
 
 from steadyrl.base.seeding import Stream, stream_generator, training_episode_seed
 from steadyrl.rollouts.acting import ActionNoise, Actor
-from steadyrl.rollouts.collector import Limits, StepBatch, iterate_steps, single_threaded_blas
+from steadyrl.rollouts.collector import StepBatch, iterate_steps, single_threaded_blas, stacked_metrics
 from steadyrl.rollouts.simulators.choose import simulator_for
 from steadyrl.training.acting import make_actor
 from steadyrl.training.algorithm import Learner, Metrics, OffPolicy, Trainee
 from steadyrl.training.engines.engine import Rounds, as_arrays, block_until_ready, check_finite
+from steadyrl.training.engines.limits import check_returns, training_limits
+from steadyrl.training.engines.reward_offset import RewardOffsetCheck
 from steadyrl.training.returns import discounted_returns
 
 
@@ -33,13 +35,15 @@ class ReplayEngine:
         self._agent, self._settings = agent, agent.settings
         self._algorithm = cast(OffPolicy, as_arrays(agent.algorithm))
         self._simulator = simulator_for(agent.engine, agent.source, agent.settings.n)
+        self._limits, self._reward_check = training_limits(agent), RewardOffsetCheck(agent)
 
     def advance(self, count: int, timesteps: int) -> list[tuple[Learner, Rounds]]:
         """See `Engine`."""
         with single_threaded_blas():
             learner, rounds = self._episode(self._agent.learner, self._agent.iterations)
-        check_finite([self._agent], [learner])
-        return [(learner, jax.tree.map(lambda x: np.asarray(x)[None], rounds))]
+        results = [(learner, jax.tree.map(lambda x: np.asarray(x)[None], rounds))]
+        check_finite([self._agent], results)
+        return results
 
     def _episode(self, learner: Learner, k: int) -> tuple[Learner, Rounds]:
         """Episode `k`: act, store the step, and every `train_freq` steps update."""
@@ -52,10 +56,11 @@ class ReplayEngine:
             list[float](),
         )
         self._actor = self._make_actor(learner, t)
-        noise, limits = ActionNoise(self._actor.policy, [seed]), Limits(agent.env_name, s.max_episode_steps, k)
+        noise, limits = ActionNoise(self._actor.policy, [seed]), self._limits._replace(first_episode=k)
         for step in iterate_steps(self._simulator, lambda: self._actor, noise, [seed], limits):
             t += 1
             rewards.append(step.result.rewards[0])
+            self._reward_check.add(step.result.rewards[0])
             self._store(step)
             if t % s.train_freq:
                 continue
@@ -66,13 +71,14 @@ class ReplayEngine:
                 metrics.append(latest)
                 updating += time.perf_counter() - before
             self._actor = self._make_actor(learner, t)
+        check_returns(np.array([sum(rewards)]), limits)
         discounted = discounted_returns(np.array([rewards]), s.gamma)
         learner = self._algorithm.after_episode(learner, jnp.asarray(discounted, jnp.float32))
         rounds = Rounds(
             returns=np.array([sum(rewards)]),
             discounted_returns=discounted,
             lengths=np.array([len(rewards)]),
-            episode_metrics={n: np.array([x]) for n, x in step.result.episode_metrics.get(0, {}).items()},
+            episode_metrics=stacked_metrics([step.result.episode_metrics.get(0, {})], limits),
             update_metrics=_summarize(metrics, s.gradient_steps),
             work={
                 "idle_steps": self._simulator.idle_steps - idle,
