@@ -58,10 +58,11 @@ def test_a_sweep_that_is_stopped(number, after, tmp_path):
 
 @pytest.mark.parametrize("after", MOMENTS)
 def test_a_sweep_that_is_killed(after, tmp_path):
+    """Its workers print nothing of ours; Python itself may, if it was about to start one."""
     status, error, workers = sent(signal.SIGKILL, after, tmp_path / "out")
     assert status == -signal.SIGKILL
-    assert "Traceback" not in error
-    assert "Error" not in error
+    assert "steadyrl" not in error
+    assert "Connection" not in error
     deadline = time.monotonic() + 10
     while alive(workers):
         assert time.monotonic() < deadline
