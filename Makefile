@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ALL := $(VENV)/.all
 
-.PHONY: run test test-all lint format bench clean
+.PHONY: run test test-all lint format signatures bench clean
 
 run: $(READY)  ## Train all methods on the Guarded Maze at a quick scale: table, pictures, page.
 	@$(BIN)/steadyrl reproduce maze --quick
@@ -24,6 +24,9 @@ lint: $(ALL)  ## Lint, format check and types.
 format: $(ALL)  ## Mend what the linter can mend.
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+
+signatures: $(ALL)  ## Write the agents' typed keyword arguments anew, after a change of settings.
+	@$(BIN)/python -m steadyrl.agents.make_signatures
 
 bench: $(ALL)  ## Measure speed, ours and that of others; prints ratios.
 	@$(BIN)/python -m benchmarks.speed.maze

@@ -3,7 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from paper_settings import TABLE
 
+from steadyrl.agents.vpg import VPGSettings
 from steadyrl.envs.guarded_maze import Maze
 from steadyrl.rollouts.compiled import sample_episodes
 from steadyrl.training.batch import Batch, EpisodeBatch, batch_from_episodes
@@ -12,8 +14,15 @@ MAZE = "steadyrl/GuardedMaze-v0"
 
 
 def trained_agent(kind, seed=0, **settings):
-    """An agent with a table, and a learner whose policy and values are not those it started with."""
-    agent = kind(MAZE, **settings)
+    """An agent with a table, and a learner whose policy and values are not those it started with.
+
+    Settings are the paper's: steps of SGD, which are proportional to the gradient.
+    """
+    paper = {"gamma": TABLE["gamma"], "optimiser": TABLE["optimiser"]}
+    if issubclass(kind.Settings, VPGSettings):
+        rate = settings.get("policy_learning_rate", TABLE["policy_learning_rate"])
+        paper |= {"policy_learning_rate": rate, "value_learning_rate": 100 * rate}
+    agent = kind(MAZE, **{**paper, **settings})
     rng = np.random.default_rng(seed)
     theta, phi = jnp.asarray(rng.normal(size=(36, 4)), jnp.float32), jnp.asarray(rng.normal(size=36) * 10, jnp.float32)
     has_values = isinstance(agent.learner.phi, jax.Array)

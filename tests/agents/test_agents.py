@@ -229,7 +229,7 @@ def test_help_lists_every_setting_with_its_default():
         for field in dataclasses.fields(kind.Settings):
             assert parameters[field.name].default == field.default
             assert f"{field.name} = {field.default}" in kind.__doc__
-            assert field.metadata["sentence"] in kind.__doc__
+            assert field.metadata["sentence"] in " ".join(kind.__doc__.split())
         assert list(parameters)[:3] == ["env", "seed", "engine"]
 
 

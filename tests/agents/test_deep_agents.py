@@ -172,7 +172,7 @@ def test_observations_are_normalized_by_their_running_moments():
 def test_defaults_depend_on_what_is_learned():
     table, network = MeanGini(MAZE).settings, MeanGini("CartPole-v1").settings
     assert (table.network, table.optimiser, table.policy_learning_rate, table.value_learning_rate) == (
-        "table", "sgd", 1e-4, 1e-2,
+        "table", "adam", 0.01, 0.1,
     )  # fmt: skip
     assert (network.network, network.optimiser, network.policy_learning_rate) == ("mlp", "adam", 7e-4)
     assert network.value_learning_rate == pytest.approx(7e-3)

@@ -17,6 +17,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from paper_settings import NETWORK, PPO, RISK_AVERSION, TABLE
 from toy_envs import BOX, NUMBERS, walk
 from wager import Wager
 
@@ -26,6 +27,7 @@ GOLDEN = Path(__file__).with_name("golden.json")
 MAZE, PENDULUM = "steadyrl/GuardedMaze-v0", "steadyrl/InvertedPendulum-v0"
 TOLERANCE = 2e-4
 
+RISK = {"risk_aversion": RISK_AVERSION}
 SMALL = {"hidden": (8,), "episodes_per_update": 25}
 REPLAY = {"hidden": (8,), "gamma": 0.9, "learning_rate": 0.01, "batch_size": 4, "buffer_size": 20}
 REPLAY |= {"learning_starts": 6, "train_freq": 3}
@@ -33,26 +35,26 @@ ITERATIONS = {"risk_aversion": 0.5, "initial_dual": 0.3, "episodes_per_iteration
 
 # Case -> agent, environment, settings, episodes. Settings are named as in all versions.
 CASES = {
-    "compiled/mg": (steadyrl.MeanGini, MAZE, {}, 500),
-    "compiled/tamar": (steadyrl.Tamar, MAZE, {"risk_aversion": 1e-5}, 200),
-    "compiled/mvpi": (steadyrl.MVPI, MAZE, {"episodes_per_iteration": 100, "initial_dual": -0.5}, 200),
-    "table/mg": (steadyrl.MeanGini, MAZE, {"engine": "gymnasium"}, 100),
-    "gymnasium/mg": (steadyrl.MeanGini, "CartPole-v1", SMALL, 50),
+    "compiled/mg": (steadyrl.MeanGini, MAZE, {**TABLE, **RISK}, 500),
+    "compiled/tamar": (steadyrl.Tamar, MAZE, {"risk_aversion": 1e-5, "gamma": 0.999}, 200),
+    "compiled/mvpi": (steadyrl.MVPI, MAZE, {"episodes_per_iteration": 100, "initial_dual": -0.5, "gamma": 0.999}, 200),
+    "table/mg": (steadyrl.MeanGini, MAZE, {**TABLE, **RISK, "engine": "gymnasium"}, 100),
+    "gymnasium/mg": (steadyrl.MeanGini, "CartPole-v1", {**NETWORK, **RISK, **SMALL}, 50),
     "gymnasium/tamar": (
         steadyrl.Tamar,
         "CartPole-v1",
-        {**SMALL, "normalise_observations": True, "risk_aversion": 1e-4},
+        {**SMALL, "normalise_observations": True, "risk_aversion": 1e-4, "gamma": 0.999},
         100,
     ),
-    "gymnasium/ppo": (steadyrl.PPO, "CartPole-v1", SMALL, 50),
-    "gymnasium/ppo in minibatches": (steadyrl.PPO, "CartPole-v1", {**SMALL, "minibatch_size": 64}, 50),
+    "gymnasium/ppo": (steadyrl.PPO, "CartPole-v1", {**PPO, **SMALL}, 50),
+    "gymnasium/ppo in minibatches": (steadyrl.PPO, "CartPole-v1", {**PPO, **SMALL, "minibatch_size": 64}, 50),
     "gymnasium/mg with ppo": (
         steadyrl.MeanGini,
         Wager,
-        {"mean": "ppo", "hidden": (8,), "episodes_per_update": 50, "inner_updates": 3, "risk_aversion": 2.0},
+        {**PPO, "mean": "ppo", "hidden": (8,), "episodes_per_update": 50, "inner_updates": 3, "risk_aversion": 2.0},
         200,
     ),
-    "mujoco/mg": (steadyrl.MeanGini, PENDULUM, {**SMALL, "seed": 1}, 50),
+    "mujoco/mg": (steadyrl.MeanGini, PENDULUM, {**NETWORK, **RISK, **SMALL, "seed": 1}, 50),
     "replay/dqn": (steadyrl.DQN, partial(walk, NUMBERS), {**REPLAY, "target_update_interval": 5}, 30),
     "replay/td3": (steadyrl.TD3, partial(walk, BOX), REPLAY, 30),
     "replay/mvpi": (

@@ -115,7 +115,7 @@ def test_the_papers_arithmetic_of_transformed_rewards():
 
 
 def test_y_is_estimated_from_the_last_iteration_and_constant_during_the_next():
-    agent = MVPI(gym.make(ENV), episodes_per_iteration=100, initial_dual=-0.5, seed=1)
+    agent = MVPI(gym.make(ENV), episodes_per_iteration=100, initial_dual=-0.5, seed=1, gamma=0.999)
     agent.learn(total_episodes=50, progress_bar=False)
     assert agent.learner.risk.y == -0.5
     agent.learn(total_episodes=50, progress_bar=False)

@@ -187,7 +187,7 @@ def leaves(agent):
 
 
 def test_without_risk_aversion_it_is_ppo_bit_for_bit():
-    common = {"hidden": (8,), "episodes_per_update": 25, "minibatch_size": 64, "seed": 4}
+    common = {"hidden": (8,), "episodes_per_update": 25, "minibatch_size": 64, "inner_updates": 5, "seed": 4}
     neutral = PPO("CartPole-v1", **common)
     same = MeanGini("CartPole-v1", mean="ppo", risk_aversion=0.0, **common)
     for agent in (neutral, same):
@@ -214,13 +214,14 @@ def test_without_risk_aversion_it_is_ppo_bit_for_bit():
 )
 def test_risk_aversion_decides_between_a_wager_and_a_sure_reward(settings, best):
     """D of the wager is 1, and E - lambda D of it 1 - lambda: worth less than a sure 0.5 for lambda above 0.5."""
-    common = {"hidden": (8,), "episodes_per_update": 50, "policy_learning_rate": 0.01, "inner_updates": 3}
-    agent = MeanGini(Wager, mean="ppo", seed=0, **common, **settings).learn(total_episodes=3000, progress_bar=False)
+    common = {"hidden": (8,), "episodes_per_update": 50, "policy_learning_rate": 0.01, "value_learning_rate": 0.01}
+    common |= {"inner_updates": 3, "normalise_observations": False, "minibatch_size": 0}
+    agent = MeanGini(Wager, mean="ppo", seed=0, **{**common, **settings}).learn(total_episodes=3000, progress_bar=False)
     chosen = agent.predict(np.zeros((400, 1), np.float32))[0]
     assert (chosen == best).mean() > 0.85
 
 
-def test_the_papers_settings_are_the_defaults():
+def test_defaults_with_networks():
     def settings(kind, **given):
         return kind.settings_of(given).resolve(EnvKind(tabular=False))
 
@@ -228,11 +229,19 @@ def test_the_papers_settings_are_the_defaults():
     assert settings(PPO).optimiser == PPO.settings_of({}).resolve(EnvKind(tabular=True)).optimiser == "adam"
     s = settings(PPO)
     assert (s.gamma, s.gae_lambda, s.entropy_coefficient, s.value_coefficient) == (0.99, 0.95, 0.01, 0.5)
-    assert (s.clip_range, s.max_gradient_norm, s.inner_updates, s.n, s.hidden) == (0.2, 0.5, 5, 10, (256, 256))
-    assert (s.policy_learning_rate, s.value_learning_rate) == (3e-4, 3e-4)
+    assert (s.clip_range, s.max_gradient_norm, s.inner_updates, s.n, s.hidden) == (0.2, 0.5, 10, 10, (256, 256))
+    assert (s.policy_learning_rate, s.value_learning_rate) == (3e-4, pytest.approx(3e-3))
+    assert (s.minibatch_size, s.normalise_observations) == (64, True)
+    real = PPO.settings_of({}).resolve(EnvKind(tabular=False, real_observations=False, real_actions=True))
+    assert (real.entropy_coefficient, real.normalise_observations) == (0, False)
     for kind in (Tamar, MVP):
         s = settings(kind, mean="ppo")
-        assert (s.n, s.inner_updates, s.policy_learning_rate, s.value_learning_rate) == (1, 1, 7e-5, 7e-5)
+        assert (s.n, s.inner_updates, s.policy_learning_rate, s.value_learning_rate) == (
+            1,
+            1,
+            7e-5,
+            pytest.approx(7e-4),
+        )
     assert settings(MVO, mean="ppo").policy_learning_rate == 7e-5
     assert settings(MeanGini).mean == "vpg"
     assert settings(MeanGini, **dataclasses.asdict(settings(MeanGini, mean="ppo"))) == settings(MeanGini, mean="ppo")

@@ -30,7 +30,7 @@ def of(request):
 
 def vpg(of, measure=None, risk_aversion=0.0, **settings):
     S, A = of.logits.shape
-    steps = {"policy_learning_rate": 1.0, "value_learning_rate": 1e-30, **settings}
+    steps = {"optimiser": "sgd", "policy_learning_rate": 1.0, "value_learning_rate": 1e-30, **settings}
     settings = VPGSettings(gamma=of.gamma, **steps).resolve(EnvKind(tabular=True))
     return VPGUpdate(SoftmaxTable(S, A), measure, risk_aversion, settings, ValueTable(S))
 

@@ -12,6 +12,7 @@ def test_the_nearest_name_and_all_of_few():
 def test_other_names_come_first():
     assert nearest("Lambda", ["risk_aversion", "lambada"], {"lambda": "risk_aversion"}) == "risk_aversion"
     assert nearest("xyz", ["risk_aversion"], {"lambda": "risk_aversion"}) is None
+    assert nearest("lam", ["gamma"], {"lam": ""}) is None
 
 
 @pytest.mark.parametrize("name", ["q_learning", "Q-Learning", "qlearning"])

@@ -28,6 +28,9 @@ def test_values_are_checked_and_kept():
     ("values", "message"),
     [
         ({"gama": 1}, "unknown setting 'gama'. Did you mean 'gamma'?"),
+        ({"lam": 1}, "unknown setting 'lam'. Did you mean 'risk_aversion'?"),
+        ({"net_arch": [64]}, "unknown setting 'net_arch'. Did you mean 'hidden'?"),
+        ({"policy_kwargs": {}}, "unknown setting 'policy_kwargs'. Did you mean 'hidden'?"),
         ({"gamma": 0}, "gamma=0.0: it must be above 0. Discount factor"),
         ({"gamma": 1.01}, "gamma=1.01: it must be at most 1"),
         ({"gamma": "high"}, "gamma=high: a number is needed"),
@@ -47,6 +50,17 @@ def test_errors_say_what_is_wrong_and_what_would_be_right(values, message):
     with pytest.raises(ValueError) as error:  # noqa: PT011
         MeanGiniSettings.of(values)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["lam", "lambda", "n_epochs"])
+def test_a_name_from_elsewhere_that_has_no_counterpart_gets_no_hint(name):
+    with pytest.raises(ValueError, match=f"unknown setting '{name}'. Known: "):
+        DQNSettings.of({name: 1})
+
+
+def test_names_from_elsewhere_in_python():
+    with pytest.raises(ValueError, match=r"unknown setting 'lam'\. Did you mean 'risk_aversion'"):
+        MeanGini("steadyrl/GuardedMaze-v0", lam=1)
 
 
 def test_texts_from_the_command_line():
@@ -96,14 +110,13 @@ def test_rules_are_resolved_once_from_other_settings_and_the_environment():
 @pytest.mark.parametrize(
     ("kind", "given", "tabular", "expected"),
     [
-        (MeanGiniSettings, {}, True, {"policy_learning_rate": 1e-4, "value_learning_rate": 1e-2, "network": "table"}),
+        (MeanGiniSettings, {}, True, {"policy_learning_rate": 0.01, "value_learning_rate": 0.1, "network": "table"}),
         (MeanGiniSettings, {}, False, {"policy_learning_rate": 7e-4, "value_learning_rate": 7e-3, "network": "mlp"}),
         (MeanGiniSettings, {"network": "mlp"}, True, {"value_learning_rate": 7e-3, "optimiser": "adam"}),
-        (MeanGiniSettings, {"policy_learning_rate": 0.02}, True, {"value_learning_rate": 2.0, "optimiser": "sgd"}),
+        (MeanGiniSettings, {"policy_learning_rate": 0.02}, True, {"value_learning_rate": 0.2, "optimiser": "adam"}),
         (MeanGiniSettings, {"value_learning_rate": 0.3}, False, {"value_learning_rate": 0.3}),
-        (MeanGiniSettings, {}, True, {"episodes_per_update": 50}),
         (MeanGiniSettings, {}, False, {"episodes_per_update": 20}),
-        (PPOSettings, {"policy_learning_rate": 0.02}, False, {"value_learning_rate": 0.02}),
+        (PPOSettings, {"policy_learning_rate": 0.02}, False, {"value_learning_rate": 0.2}),
         (TamarSettings, {"policy_learning_rate": 0.5}, False, {"moments_learning_rate": 50.0}),
         (DQNSettings, {"train_freq": 7}, False, {"gradient_steps": 7}),
         (DQNSettings, {"gradient_steps": 3}, False, {"gradient_steps": 3}),
@@ -125,7 +138,7 @@ def test_whether_to_bootstrap_depends_on_the_environment():
 def test_the_description_has_every_default_and_shows_rules_as_text():
     lines = {line.split(" = ")[0]: line for line in MeanGiniSettings.describe().splitlines()}
     assert lines.keys() == {field.name for field in dataclasses.fields(MeanGiniSettings)}
-    assert "policy_learning_rate = 0.0001 for a table, 0.0007 for a network " in lines["policy_learning_rate"]
-    assert "value_learning_rate = 100 times the policy's for a table, 10 times for a network" in MeanGini.__doc__
-    assert lines["risk_aversion"].startswith("risk_aversion = 1.2  ")
+    assert "policy_learning_rate = 0.01 for a table, 0.0007 for a network " in lines["policy_learning_rate"]
+    assert "value_learning_rate = 10 times the policy's" in MeanGini.__doc__
+    assert lines["risk_aversion"].startswith("risk_aversion = 0.5  ")
     assert "Rule(" not in MeanGiniSettings.describe()

@@ -42,7 +42,7 @@ def test_train_writes_a_run_folder(run):
     assert config["env"] == {"id": ENV, "options": {"goal_reward": 40}}
     assert config["settings"]["risk_aversion"] == 1.5
     assert config["settings"]["estimator"] == "paper"
-    assert config["settings"]["gamma"] == 0.999
+    assert config["settings"]["gamma"] == 0.99
     assert (config["seed"], config["engine"], config["budget"]) == (3, "compiled", {"episodes": 200})
     assert {"python", "jax", "numpy", "gymnasium", "steadyrl"} <= config["versions"].keys()
     metrics = read_metrics(run)
@@ -117,6 +117,11 @@ def test_nothing_is_overwritten(run, capsys):
         (["train", ENV, "--set", "risk_aversion=much"], "risk_aversion=much: a number is needed"),
         (["train", ENV, "--set", "gamma=2"], "gamma=2.0: it must be at most 1"),
         (["train", ENV, "--set", "lambda=1"], "Did you mean 'risk_aversion'?"),
+        (["train", ENV, "--set", "lam=1"], "Did you mean 'risk_aversion'?"),
+        (["sweep", ENV, "--agents", "mg,q_learning", "--set", "lam=1"], "Did you mean 'risk_aversion'?"),
+        (["train", ENV, "--set", "net_arch=[64,64]"], "Did you mean 'hidden'?"),
+        (["train", ENV, "--set", "policy_kwargs={}"], "Did you mean 'hidden'?"),
+        (["train", ENV, "--set", "n_steps=5"], "Set episodes_per_update"),
         (["train", ENV, "--set", "delta=1"], "Did you mean 'ratio_range'?"),
         (["train", ENV, "--set", "M=1"], "Did you mean 'inner_updates'?"),
         (["train", ENV, "--set", "alpha=1"], "Did you mean 'policy_learning_rate'?"),
@@ -158,7 +163,7 @@ def test_agents_are_listed_with_their_settings(capsys):
     for name in AGENTS:
         assert name in listing
     assert "steadyrl agents" in helped
-    assert "risk_aversion = 1.2" in settings
+    assert "risk_aversion = 0.5" in settings
     main(["agents", "MeanGini"])
     assert capsys.readouterr().out == settings
 
@@ -173,7 +178,11 @@ def test_agents_by_other_spellings_and_their_classes(name, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "name"),
     [
-        (["risk_aversion=1.40"], "mg,risk_aversion=1.40"),
+        (["risk_aversion=1.40"], "mg,risk_aversion=1.4"),
+        (["risk_aversion=1"], "mg,risk_aversion=1"),
+        (["risk_aversion=1.0", "gamma=0.9"], "mg,gamma=0.9,risk_aversion=1"),
+        (["gamma=9e-1", "risk_aversion=1"], "mg,gamma=0.9,risk_aversion=1"),
+        (["hidden=[8,8]"], "mg,hidden=8x8"),
         (["max_grad_norm=0.5", "mean=ppo"], "mg,max_gradient_norm=0.5,mean=ppo"),
         (["time_out_ends=false", "mean=ppo"], "mg,bootstrap_on_truncation=True,mean=ppo"),
         (["time_out_ends=true", "mean=ppo"], "mg,bootstrap_on_truncation=False,mean=ppo"),

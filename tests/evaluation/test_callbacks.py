@@ -125,7 +125,7 @@ def test_the_best_agent_of_another_training_is_replaced(tmp_path, change):
     path = tmp_path / "best.steady"
     every = 100 if change == "start" else 50  # Then the file holds a later state than the new agent's.
     learn(maze(), 100, quiet(every, criterion=scores(9, 8), save_best=path))
-    agent = {"seed": lambda: maze(seed=1), "settings": lambda: maze(risk_aversion=0.5)}.get(change, maze)()
+    agent = {"seed": lambda: maze(seed=1), "settings": lambda: maze(risk_aversion=0.7)}.get(change, maze)()
     learn(agent, 50, quiet(50, criterion=scores(1), episodes=6 if change == "scoring" else 5, save_best=path))
     assert (load(path).seed, load(path).settings, load(path).episodes) == (agent.seed, agent.settings, 50)
     callback = quiet(50, criterion=scores(0), episodes=6 if change == "scoring" else 5, save_best=path)

@@ -152,8 +152,25 @@ def test_the_discount_is_common():
     assert compare(Discounting(0.9), stake(1.0), Bet, episodes=2).a.gamma == 0.9
     assert compare(stake(1.0), Discounting(0.9), Bet, episodes=2).a.gamma == 0.9
     assert compare(Discounting(0.9), Discounting(0.5), Bet, episodes=2, gamma=1).b.gamma == 1
-    with pytest.raises(ValueError, match=r"policy_a discounts by 0.9 and policy_b by 0.5.*Pass gamma"):
-        compare(Discounting(0.9), Discounting(0.5), Bet, episodes=2)
+
+
+def test_different_discounts_leave_the_undiscounted_returns():
+    comparison = compare(Discounting(0.9), Discounting(0.5), Bet, episodes=20)
+    same = compare(Discounting(0.9), Discounting(0.5), Bet, episodes=20, gamma=1)
+    assert comparison.mean == same.mean
+    assert comparison.gini_deviation == same.gini_deviation
+    assert comparison.better == same.better
+    assert (comparison.a.gamma, comparison.b.gamma) == (0.9, 0.5)
+    assert comparison.discounted is None
+    data = comparison.to_dict()
+    assert data["discounted"] is None
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    note = (
+        "Discounted returns are not compared: a discounts by 0.9, b by 0.5. "
+        "To compare them, give one discount for both, such as gamma=0.9."
+    )
+    assert note in str(comparison).splitlines()
+    assert note not in str(same)
 
 
 def test_what_cannot_be_compared_is_refused_before_anything_is_played():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from paper_settings import RISK_AVERSION, TABLE
 from toy_envs import Counter, length
 
 from steadyrl import MeanGini, evaluate
@@ -10,7 +11,7 @@ MAZE = "steadyrl/GuardedMaze-v0"
 
 
 def test_a_compiled_agent_in_the_maze():
-    agent = MeanGini(MAZE, seed=0).learn(total_episodes=500, progress_bar=False)
+    agent = MeanGini(MAZE, seed=0, risk_aversion=RISK_AVERSION, **TABLE).learn(total_episodes=500, progress_bar=False)
     report = evaluate(agent, MAZE, episodes=20)
     assert agent.engine == "compiled"
     expected = [-114, -27, -35, -86, -114, -100, -100, -34, -114, -100]

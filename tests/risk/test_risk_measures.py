@@ -115,7 +115,7 @@ EXPECTED_LOSS = RiskMeasure(
 def test_a_new_measure_is_one_line_of_registration(monkeypatch):
     monkeypatch.setitem(MEASURES, "expected_loss", EXPECTED_LOSS)
     n, risk_aversion, rate = 10, 0.7, 1e-3
-    settings = {"episodes_per_update": n, "inner_updates": 1, "policy_learning_rate": rate}
+    settings = {"episodes_per_update": n, "inner_updates": 1, "policy_learning_rate": rate, "optimiser": "sgd"}
     agent = MeanRisk(
         "steadyrl/GuardedMaze-v0", measure="expected_loss", risk_aversion=risk_aversion, engine="gymnasium", **settings
     )

@@ -76,7 +76,7 @@ def test_observations_of_all_kinds_become_numbers():
         x[mask] for x in np.broadcast_arrays(np.arange(4), *(np.array(SEEDS)[:, None] % m for m in (99, 2)))
     )
     image = gather(partial(Counter, "image")).observations
-    np.testing.assert_array_equal(image[mask], np.stack([t, seed], axis=1))
+    np.testing.assert_allclose(image[mask], np.stack([t, seed], axis=1) / 255, rtol=1e-6)
     numbered = gather(partial(Counter, "discrete")).observations
     np.testing.assert_array_equal(numbered[mask], np.eye(6)[t])
     named = gather(partial(Counter, "dict"))

@@ -111,6 +111,16 @@ def test_names_of_folders_are_plain_and_short():
     assert folder_name("mg", {"a": "x" * 300, "b": 1}, ["b"]).startswith("mg,b=1-")
 
 
+def test_the_same_settings_have_the_same_folder():
+    assert (
+        folder_name("mg", {"b": 1.0, "a": (2.0, 0.5)}) == folder_name("mg", {"a": (2, 0.5), "b": 1}) == "mg,a=2x0.5,b=1"
+    )
+    assert folder_name("mg", {"a": True}) == "mg,a=True"
+    assert folder_name("mg", {"a": 1e300}) == "mg,a=1e+300"
+    long = {"b": "x" * 300, "a": 1.0}
+    assert folder_name("mg", long) == folder_name("mg", {"a": 1, "b": "x" * 300})
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -41,7 +41,7 @@ def written(files, tmp_path):
     return write
 
 
-def named(env, **options):
+def named(env, /, **options):
     return lambda header, arrays: header.update(env={"id": env, "options": options})
 
 
@@ -204,7 +204,7 @@ def test_any_header_is_an_agent_or_one_clear_error(files, tmp_path_factory, data
 def test_a_header_may_be_nested_as_deep_as_it_likes(files, tmp_path):
     path = tmp_path / "deep.steady"
     path.write_bytes(files["table"])
-    for depth in (300, 900, 100_000):
+    for depth in (30, 300, 900, 100_000):
         space = '{"kind": "Dict", "order": [], "spaces": {"a": ' * depth + "1" + "}}" * depth
 
         def change(header, arrays):
@@ -222,3 +222,25 @@ def test_a_header_may_be_nested_as_deep_as_it_likes(files, tmp_path):
         with pytest.raises(ValueError, match=r"deep\.steady"):
             steadyrl.load(path)
         path.write_bytes(files["table"])
+
+
+@pytest.mark.parametrize("name", ["env", "cls", "self", "id"])
+def test_options_may_have_any_name(name, written, capsys):
+    path = written("dqn", named("CartPole-v1", **{name: 1}))
+    assert steadyrl.load(path).env is None
+    assert len(refusal(capsys, "evaluate", path).splitlines()) == 1
+
+
+@pytest.mark.parametrize("horizon", [10**6, 10**30])
+def test_a_horizon_takes_no_memory(horizon, written):
+    assert steadyrl.load(written("table", named(MAZE, horizon=horizon))).env is None
+
+
+def test_text_from_a_file_does_not_reach_the_terminal_raw(written, capsys):
+    path = written("table", named("\x1b[31mEvil:x-v0\n", layout="\x07"))
+    assert not [c for c in refusal(capsys, "evaluate", path) if not c.isprintable()]
+
+
+def test_what_the_user_types_is_not_dropped(written, capsys):
+    path = written("table", named(MAZE))
+    assert "render_mode='odd'" in refusal(capsys, "evaluate", path, "--env-set", "render_mode=odd")

@@ -122,7 +122,7 @@ def test_objects_are_started_if_they_can_be_get_every_record_and_are_closed():
     assert recorder.events == [50, 100, 150, "closed"]
     first, *rest = started.events
     assert (first.name, first.folder, first.config["seed"]) == ("mg-seed4", None, 4)
-    assert first.config["settings"]["risk_aversion"] == 1.2
+    assert first.config["settings"]["risk_aversion"] == 0.5
     assert rest == recorder.events
 
 

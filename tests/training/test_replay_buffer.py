@@ -192,9 +192,9 @@ def test_observations_are_stored_as_features(kind, width):
         np.testing.assert_array_equal(ours.observations, np.eye(6)[steps.astype(int)])
         np.testing.assert_array_equal(ours.next_observations, np.eye(6)[steps.astype(int) + 1])
     else:
-        where = {"dict": 3, "image": 0}[kind]
-        np.testing.assert_array_equal(ours.observations[:, where], steps)
-        np.testing.assert_array_equal(ours.next_observations[:, where], steps + 1)
+        where, scale = {"dict": (3, 1), "image": (0, 255)}[kind]
+        np.testing.assert_allclose(ours.observations[:, where], steps / scale, rtol=1e-6)
+        np.testing.assert_allclose(ours.next_observations[:, where], (steps + 1) / scale, rtol=1e-6)
     first = np.flatnonzero(steps == 0)
     ends = [i - 1 for i in [*first[1:], len(steps)] if ours.terminal[i - 1]]
     np.testing.assert_array_equal(ours.terminal.nonzero()[0], ends)

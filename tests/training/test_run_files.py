@@ -5,6 +5,7 @@ from pathlib import Path
 
 import gymnasium as gym
 import pytest
+from crafted_files import craft
 from interrupted_runs import MAZE, make_job, raising_at
 
 import steadyrl
@@ -129,6 +130,14 @@ def test_a_finished_agent_is_nothing_to_resume_from(interrupted):
     with pytest.raises(ValueError, match="not what is needed to resume"):
         run_job(interrupted)
     assert path.exists()
+
+
+@pytest.mark.parametrize("waiting", [[1], [{"a": "b"}], [{"episodes": "x"}], {}])
+def test_records_that_wait_in_a_resume_file_are_checked(waiting, interrupted):
+    (path,) = resume_files(interrupted.folders[0]).values()
+    craft(path, lambda header, arrays: header["note"].update(waiting=waiting))
+    with pytest.raises(ValueError, match="not what is needed to resume"):
+        run_job(interrupted)
 
 
 def test_a_flipped_bit_in_a_resume_file_is_an_error(interrupted):

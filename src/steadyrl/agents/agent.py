@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from steadyrl.agents import describe
 from steadyrl.agents.registry import AGENTS
+from steadyrl.agents.representation import represent
 from steadyrl.agents.settings import AgentSettings, EnvKind, unknown_setting
 from steadyrl.base.seeding import Stream, play_seeds, stream_generator, stream_key
 from steadyrl.base.settings import canonical
 from steadyrl.envs import spaces
 from steadyrl.envs.description import describe_env, source_from
 from steadyrl.envs.finite import finite_model
+from steadyrl.envs.running_statistics import refuse_running_statistics
 from steadyrl.envs.simulator import Simulator
 from steadyrl.envs.source import AnyEnv, Source
 from steadyrl.rollouts.acting import Actor
@@ -76,8 +78,12 @@ class Agent:
                 f"Write {type(self).__name__}(env, seed=0, ...)."
             )
         source = Source.of(env)
+        refuse_running_statistics(source.env)
         given = self.chosen(settings, *source.spaces)
         self._set_up(source, *source.spaces, self.settings_of(given), seed, engine)
+
+    def __repr__(self) -> str:
+        return represent(self)
 
     @classmethod
     def chosen(
@@ -129,7 +135,13 @@ class Agent:
         self.source, self.env = source, source.env
         self.observation_space, self.action_space = observation_space, action_space
         finite = isinstance(self.env, gym.Env) and finite_model(self.env) is not None
-        self.settings = settings.resolve(EnvKind(spaces.is_tabular(observation_space, action_space), finite))
+        self.env_kind = EnvKind(
+            tabular=spaces.is_tabular(observation_space, action_space),
+            finite=finite,
+            real_observations=spaces.is_real(observation_space),
+            real_actions=spaces.is_real(action_space),
+        )
+        self.settings = settings.resolve(self.env_kind)
         self.seed = _checked_seed(seed)
         self.algorithm = self.build()
         self.engine = checked_engine(engine, self.env, self.algorithm.compilable)
@@ -207,7 +219,11 @@ class Agent:
             loggers=loggers,
             out=None if out is None else Path(out),
         )
+        self.check_trained()
         return self
+
+    def check_trained(self) -> None:
+        """Called when training has ended: a warning if it went wrong in a way that is known."""
 
     def predict(
         self,
@@ -321,6 +337,7 @@ def from_file(file: AgentFile, env: AnyEnv | None = None) -> Agent:
         raise ValueError(f"{path} does not hold a {header['agent']} agent: {error}") from None
     _check_sizes(file, own, settings)
     source = Source.of(env) if env is not None else source_from(header["env"])
+    refuse_running_statistics(source.env)
     if source.env is not None and not all(map(spaces.same_spaces, source.spaces, own)):
         raise ValueError(
             f"{path} was trained on {own[0]} and {own[1]}, but this environment has "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import gymnasium as gym
 import jax
@@ -21,6 +21,10 @@ from steadyrl.base.settings import override, setting
 from steadyrl.envs.spaces import feature_count
 from steadyrl.training.algorithm import Algorithm, Learner, Metrics
 from steadyrl.training.replay_buffer import ReplayBatch, TransitionLayout
+
+if TYPE_CHECKING:
+    from steadyrl.agents.signatures import DQNKwargs
+    from steadyrl.envs.source import AnyEnv, Source
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,12 @@ class DQN(Agent):
     name = "dqn"
     Settings = DQNSettings
     settings: DQNSettings
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, env: AnyEnv | Source, *, seed: int = 0, engine: str = "auto", **settings: Unpack[DQNKwargs]
+        ) -> None: ...
 
     def build(self) -> Algorithm:
         """A network of action values."""

@@ -15,7 +15,7 @@ import optax
 from steadyrl.agents.networks import Policy
 from steadyrl.agents.policy_gradient import PolicyGradientUpdate, weight_metrics
 from steadyrl.agents.settings import PolicyGradientSettings, by_network
-from steadyrl.base.settings import override
+from steadyrl.base.settings import Rule, override
 from steadyrl.risk import Measure, Sample
 from steadyrl.training.algorithm import Learner, Metrics
 from steadyrl.training.batch import Batch, Weighting
@@ -28,6 +28,12 @@ class EpisodicSettings(PolicyGradientSettings):
     episodes_per_update: int = override(PolicyGradientSettings, "episodes_per_update", 1)
     policy_learning_rate: float = override(
         PolicyGradientSettings, "policy_learning_rate", by_network(table=1e-5, mlp=7e-5)
+    )
+    # Adam would scale the step of every single episode to the same size.
+    optimiser: str = override(
+        PolicyGradientSettings,
+        "optimiser",
+        Rule(lambda s, env: "sgd" if s.network == "table" else "adam", "sgd for a table, adam for a network"),
     )
 
     def make_update(self, policy: Policy, value: Any, measure: Measure | None, risk_aversion: float) -> EpisodicUpdate:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Unpack
 
+from steadyrl.agents.constant_actions import warn_if_a_constant_action_is_better
 from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
 from steadyrl.agents.settings import mean_setting
 from steadyrl.agents.vpg import VPGSettings
 from steadyrl.base.settings import Settings, setting
 from steadyrl.risk import MEASURES, Measure
+
+if TYPE_CHECKING:
+    from steadyrl.agents.signatures import MeanGiniKwargs
+    from steadyrl.envs.source import AnyEnv, Source
 
 ESTIMATORS = {"unbiased": "gini", "paper": "gini_paper"}
 
@@ -18,7 +24,12 @@ ESTIMATORS = {"unbiased": "gini", "paper": "gini_paper"}
 class GiniSettings(Settings):
     """The risk part of MG."""
 
-    risk_aversion: float = setting(1.2, "lambda: how much a unit of Gini deviation counts against the mean.", least=0)
+    risk_aversion: float = setting(
+        0.5,
+        "lambda: how much a unit of Gini deviation counts against the mean. Up to 1, a policy that is better in every "
+        "respect never counts as worse; above 1 it may.",
+        least=0,
+    )
     estimator: str = setting(
         "unbiased",
         "Weights of the Gini gradient: 'unbiased' (leave one out), or 'paper' (eta of Eq. 16: biased, mostly noisier).",
@@ -63,6 +74,16 @@ class MeanGini(PolicyGradientAgent):
     settings_by_choice = {"vpg": MeanGiniSettings, "ppo": MeanGiniPPOSettings}  # noqa: RUF012
     settings: MeanGiniSettings | MeanGiniPPOSettings
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, env: AnyEnv | Source, *, seed: int = 0, engine: str = "auto", **settings: Unpack[MeanGiniKwargs]
+        ) -> None: ...
+
     def risk_measure(self) -> Measure | None:
         """The Gini deviation, by the chosen estimator."""
         return MEASURES[ESTIMATORS[self.settings.estimator]]
+
+    def check_trained(self) -> None:
+        """See `Agent`."""
+        warn_if_a_constant_action_is_better(self)

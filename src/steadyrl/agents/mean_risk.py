@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Unpack
 
 from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
@@ -12,13 +13,17 @@ from steadyrl.base.names import unknown
 from steadyrl.base.settings import Settings, setting
 from steadyrl.risk import MEASURES, Measure
 
+if TYPE_CHECKING:
+    from steadyrl.agents.signatures import MeanRiskKwargs
+    from steadyrl.envs.source import AnyEnv, Source
+
 
 @dataclass(frozen=True)
 class MeasureSettings(Settings):
     """Which measure, and how much of it."""
 
     measure: str = setting("gini", "What is penalized: a name in steadyrl.risk.MEASURES.")
-    risk_aversion: float = setting(1.0, "lambda: how much a unit of the measure counts against the mean.", least=0)
+    risk_aversion: float = setting(0.5, "lambda: how much a unit of the measure counts against the mean.", least=0)
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,12 @@ class MeanRisk(PolicyGradientAgent):
     Settings = MeanRiskSettings
     settings_by_choice = {"vpg": MeanRiskSettings, "ppo": MeanRiskPPOSettings}  # noqa: RUF012
     settings: MeanRiskSettings | MeanRiskPPOSettings
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, env: AnyEnv | Source, *, seed: int = 0, engine: str = "auto", **settings: Unpack[MeanRiskKwargs]
+        ) -> None: ...
 
     def risk_measure(self) -> Measure | None:
         """The measure by that name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Unpack
 
 from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
@@ -10,6 +11,10 @@ from steadyrl.agents.settings import by_network, mean_setting
 from steadyrl.agents.vpg import VPGSettings
 from steadyrl.base.settings import Settings, override, setting
 from steadyrl.risk import MEASURES, Measure
+
+if TYPE_CHECKING:
+    from steadyrl.agents.signatures import MVOKwargs
+    from steadyrl.envs.source import AnyEnv, Source
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,12 @@ class MVO(PolicyGradientAgent):
     Settings = MVOSettings
     settings_by_choice = {"vpg": MVOSettings, "ppo": MVOPPOSettings}  # noqa: RUF012
     settings: MVOSettings | MVOPPOSettings
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, env: AnyEnv | Source, *, seed: int = 0, engine: str = "auto", **settings: Unpack[MVOKwargs]
+        ) -> None: ...
 
     def risk_measure(self) -> Measure | None:
         """The variance, by double sampling."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Unpack
 
 from steadyrl import risk
 from steadyrl.agents.episodic import EpisodicSettings
@@ -11,6 +12,10 @@ from steadyrl.agents.ppo_settings import EpisodicPPOSettings
 from steadyrl.agents.settings import mean_setting
 from steadyrl.base.settings import Rule, Settings, override, setting
 from steadyrl.risk import Measure
+
+if TYPE_CHECKING:
+    from steadyrl.agents.signatures import MVPKwargs
+    from steadyrl.envs.source import AnyEnv, Source
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,12 @@ class MVP(PolicyGradientAgent):
     Settings = MVPSettings
     settings_by_choice = {"vpg": MVPSettings, "ppo": MVPPPOSettings}  # noqa: RUF012
     settings: MVPSettings | MVPPPOSettings
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, env: AnyEnv | Source, *, seed: int = 0, engine: str = "auto", **settings: Unpack[MVPKwargs]
+        ) -> None: ...
 
     def risk_measure(self) -> Measure | None:
         """The dual objective."""

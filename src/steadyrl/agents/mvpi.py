@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import gymnasium as gym
 import jax
@@ -14,7 +14,7 @@ from jax import Array
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.dqn import DQNSettings, DQNUpdate
-from steadyrl.agents.q_learning import QLearningSettings, QLearningUpdate
+from steadyrl.agents.q_learning import EpisodeQSettings, QLearningUpdate
 from steadyrl.agents.td3 import TD3Settings, TD3Update
 from steadyrl.base.pytree import Leaf, register_pytree
 from steadyrl.base.settings import Settings, setting
@@ -23,6 +23,10 @@ from steadyrl.rollouts.acting import NumpyPolicy
 from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics
 from steadyrl.training.replay_buffer import ReplayBatch, TransitionLayout
 from steadyrl.training.transitions import Transitions
+
+if TYPE_CHECKING:
+    from steadyrl.agents.signatures import MVPIKwargs
+    from steadyrl.envs.source import AnyEnv, Source
 
 
 def _solver_setting(default: str) -> Any:
@@ -48,7 +52,7 @@ class TransformSettings(Settings):
 
 
 @dataclass(frozen=True)
-class MVPISettings(TransformSettings, QLearningSettings):
+class MVPISettings(TransformSettings, EpisodeQSettings):
     """Settings of MVPI with Q-learning. Defaults are the paper's for the Guarded Maze, where it prints them."""
 
     solver: str = _solver_setting("q_learning")
@@ -206,6 +210,12 @@ class MVPI(Agent):
     choice = "solver"
     settings_by_choice = {"q_learning": MVPISettings, "dqn": MVPIDQNSettings, "td3": MVPITD3Settings}  # noqa: RUF012
     settings: MVPISettings | MVPIDQNSettings | MVPITD3Settings
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, env: AnyEnv | Source, *, seed: int = 0, engine: str = "auto", **settings: Unpack[MVPIKwargs]
+        ) -> None: ...
 
     @classmethod
     def chosen(

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Unpack
+
 from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import PPOSettings
+
+if TYPE_CHECKING:
+    from steadyrl.agents.signatures import PPOKwargs
+    from steadyrl.envs.source import AnyEnv, Source
 
 
 class PPO(PolicyGradientAgent):
@@ -12,3 +18,9 @@ class PPO(PolicyGradientAgent):
     name = "ppo"
     Settings = PPOSettings
     settings: PPOSettings
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, env: AnyEnv | Source, *, seed: int = 0, engine: str = "auto", **settings: Unpack[PPOKwargs]
+        ) -> None: ...

@@ -12,23 +12,34 @@ from steadyrl.base.settings import Rule, Settings, override, setting
 from steadyrl.risk import Measure
 
 
+def _value_rate(s: Any, env: Any) -> float:
+    return float(s.policy_learning_rate * (1 if s.network == "table" else 10))
+
+
 @dataclass(frozen=True)
 class PPOSettings(PolicyGradientSettings):
-    """Settings of PPO. Defaults are the paper's for HalfCheetah and Swimmer, where it prints them."""
+    """Settings of PPO. For networks defaults are those in common use, rather than the paper's."""
 
-    gamma: float = override(PolicyGradientSettings, "gamma", 0.99)
     episodes_per_update: int = override(PolicyGradientSettings, "episodes_per_update", 10)
     hidden: tuple[int, ...] = override(PolicyGradientSettings, "hidden", (256, 256))
-    optimiser: str = override(PolicyGradientSettings, "optimiser", "adam")
     policy_learning_rate: float = override(
         PolicyGradientSettings, "policy_learning_rate", by_network(table=0.01, mlp=3e-4)
     )
     value_learning_rate: float = setting(
-        Rule(lambda s, env: s.policy_learning_rate, "the policy's"), "Step size of the value function.", above=0
+        Rule(_value_rate, "the policy's for a table, 10 times that for a network"),
+        "Step size of the value function.",
+        above=0,
     )
-    inner_updates: int = setting(5, "M: passes over each batch of episodes.", least=1, aliases=("n_epochs",))
+    normalise_observations: bool = override(
+        PolicyGradientSettings,
+        "normalise_observations",
+        Rule(lambda s, env: s.network == "mlp" and env.real_observations, "for a network, if they are real numbers"),
+    )
+    inner_updates: int = setting(
+        by_network(table=5, mlp=10), "M: passes over each batch of episodes.", least=1, aliases=("n_epochs",)
+    )
     minibatch_size: int = setting(
-        0,
+        by_network(table=0, mlp=64),
         "Steps for each update of policy and values, drawn from the batch without replacement; with 0, the whole "
         "batch for the policy and each trajectory in turn for the values, as in Algorithm 2.",
         least=0,
@@ -36,7 +47,12 @@ class PPOSettings(PolicyGradientSettings):
     )
     gae_lambda: float = setting(0.95, "How far advantages look ahead before they trust the values.", least=0, most=1)
     clip_range: float = setting(0.2, "epsilon: ratios of steps are clipped to 1 - epsilon and 1 + epsilon.", above=0)
-    entropy_coefficient: float = setting(0.01, "Weight of the policy's entropy.", least=0, aliases=("ent_coef",))
+    entropy_coefficient: float = setting(
+        Rule(lambda s, env: 0.0 if env.real_actions else 0.01, "0.01 for Discrete actions, 0 for real ones"),
+        "Weight of the policy's entropy.",
+        least=0,
+        aliases=("ent_coef",),
+    )
     value_coefficient: float = setting(0.5, "Weight of the squared error of the values.", above=0, aliases=("vf_coef",))
     max_gradient_norm: float = setting(
         0.5,
@@ -85,6 +101,7 @@ class EpisodicPPOSettings(RiskRatioSettings, PPOSettings):
 
     episodes_per_update: int = override(PPOSettings, "episodes_per_update", 1)
     inner_updates: int = override(PPOSettings, "inner_updates", 1)
+    minibatch_size: int = override(PPOSettings, "minibatch_size", 0)
     policy_learning_rate: float = override(PPOSettings, "policy_learning_rate", by_network(table=0.002, mlp=7e-5))
     # Centered on the mean of their own episode, advantages could not say that the episode was a good one.
     normalise_advantages: bool = override(PPOSettings, "normalise_advantages", False)

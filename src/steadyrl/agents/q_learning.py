@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import gymnasium as gym
 import jax
@@ -13,18 +13,22 @@ from gymnasium.spaces import Discrete
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.networks import Policy, ProbabilityTable
+from steadyrl.agents.networks import EpsilonGreedyTable, Policy, ProbabilityTable, QTable
 from steadyrl.agents.settings import UNLESS_FINITE, AgentSettings, bootstrap_setting
 from steadyrl.base.pytree import Leaf, register_pytree
-from steadyrl.base.settings import setting
+from steadyrl.base.settings import override, setting
 from steadyrl.envs.spaces import is_tabular
 from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics
 from steadyrl.training.transitions import Transitions
 
+if TYPE_CHECKING:
+    from steadyrl.agents.signatures import QLearningKwargs
+    from steadyrl.envs.source import AnyEnv, Source
+
 
 @dataclass(frozen=True)
-class QLearningSettings(AgentSettings):
-    """Settings of Q-learning. The learning rate is the paper's for the Guarded Maze."""
+class EpisodeQSettings(AgentSettings):
+    """Settings of Q-learning after whole episodes, as the paper's MVPI has it in the Guarded Maze."""
 
     episodes_per_update: int = setting(1, "Whole episodes collected before their steps are learned from.", least=1)
     q_learning_rate: float = setting(5e-3, "Step size of the action values.", above=0, aliases=("learning_rate",))
@@ -36,18 +40,57 @@ class QLearningSettings(AgentSettings):
         """How many whole episodes a round is."""
         return self.episodes_per_update
 
+    @property
+    def learns_at_every_step(self) -> bool:
+        """Whether a step is learned from before the next one is made."""
+        return False
+
+
+@dataclass(frozen=True)
+class QLearningSettings(EpisodeQSettings):
+    """Settings of Q-learning."""
+
+    q_learning_rate: float = override(EpisodeQSettings, "q_learning_rate", 0.1)
+    update_after: str = setting(
+        "step",
+        "When a step is learned from: right after it, or after the 'episode', as the paper's MVPI has it.",
+        choices=("step", "episode"),
+    )
+    final_exploration: float = setting(
+        0.01, "The share of random actions in the end; only with update_after='step'.", least=0, most=1
+    )
+    exploration_steps: int = setting(
+        100_000, "Steps over which exploration falls linearly to final_exploration.", least=1
+    )
+
+    @property
+    def n(self) -> int:
+        """See `EpisodeQSettings`."""
+        return 1 if self.learns_at_every_step else self.episodes_per_update
+
+    @property
+    def learns_at_every_step(self) -> bool:
+        """See `EpisodeQSettings`."""
+        return self.update_after == "step"
+
+    def exploration_at(self, timesteps: int) -> float:
+        """The share of random actions after so many steps."""
+        done = min(timesteps / self.exploration_steps, 1.0)
+        return self.exploration + done * (min(self.final_exploration, self.exploration) - self.exploration)
+
 
 @dataclass(frozen=True)
 class QLearningUpdate:
-    """Q(s, a) += rate * (r + gamma max_b Q(s', b) - Q(s, a)), step by step through each episode once it is over."""
+    """Q(s, a) += rate * (r + gamma max_b Q(s', b) - Q(s, a)), at every step or, step by step, after episodes."""
 
     n_states: int
     n_actions: int
-    settings: Leaf[QLearningSettings]
+    settings: Leaf[Any]
+    """`EpisodeQSettings` or `QLearningSettings`."""
 
     @classmethod
     def of(
-        cls, settings: QLearningSettings, observation_space: gym.Space[Any], action_space: gym.Space[Any]
+        cls, settings: EpisodeQSettings, observation_space: gym.Space[Any], action_space: gym.Space[Any]
     ) -> QLearningUpdate:
         """For Discrete spaces."""
         if not is_tabular(observation_space, action_space):
@@ -61,13 +104,13 @@ class QLearningUpdate:
 
     @property
     def compilable(self) -> bool:
-        """It is a table."""
-        return True
+        """It is a table; but a program that learns while it plays is not written."""
+        return not self.settings.learns_at_every_step
 
     @property
     def batch_kind(self) -> BatchKind:
         """It learns from single steps."""
-        return "transitions"
+        return "online" if self.settings.learns_at_every_step else "transitions"
 
     def init(self, key: Array) -> Learner:
         """All values 0."""
@@ -80,13 +123,25 @@ class QLearningUpdate:
 
     def exploring_table(self, learner: Learner) -> Array:
         """The greedy action, but a random one with probability epsilon."""
-        epsilon = self.settings.exploration
+        epsilon: Array = self.settings.exploration
         return (1 - epsilon) * self.learned_table(learner) + epsilon / self.n_actions
 
     def numpy_policy(self, learner: Learner, exploring_at: int | None = None) -> tuple[Policy, Any]:
         """Either of them as a table."""
         table = self.learned_table(learner) if exploring_at is None else self.exploring_table(learner)
         return ProbabilityTable(self.n_states, self.n_actions), np.asarray(table)
+
+    def exploring_policy(self, table: Any, timesteps: int) -> tuple[EpsilonGreedyTable, QTable]:
+        """See `Online`."""
+        return EpsilonGreedyTable(self.n_actions), QTable(table, self.settings.exploration_at(timesteps))
+
+    def learn_step(self, table: Any, state: Any, action: Any, reward: float, next_state: Any, terminal: bool) -> float:
+        """See `Online`."""
+        s = self.settings
+        target = reward if terminal else reward + s.gamma * float(table[next_state].max())
+        error = target - float(table[state, action])
+        table[state, action] += s.q_learning_rate * error
+        return error
 
     def update(self, learner: Learner, steps: Transitions) -> tuple[Learner, Metrics]:
         """Learn from each step of each episode, in order."""
@@ -117,6 +172,12 @@ class QLearning(Agent):
     name = "q_learning"
     Settings = QLearningSettings
     settings: QLearningSettings
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, env: AnyEnv | Source, *, seed: int = 0, engine: str = "auto", **settings: Unpack[QLearningKwargs]
+        ) -> None: ...
 
     def build(self) -> Algorithm:
         """A table of action values."""

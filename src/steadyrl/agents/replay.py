@@ -10,7 +10,7 @@ from jax import Array
 
 from steadyrl.agents.settings import UNLESS_FINITE, AgentSettings, bootstrap_setting
 from steadyrl.base.pytree import register_pytree
-from steadyrl.base.settings import Rule, override, setting
+from steadyrl.base.settings import Rule, setting
 from steadyrl.training.algorithm import BatchKind, Learner
 
 
@@ -18,7 +18,6 @@ from steadyrl.training.algorithm import BatchKind, Learner
 class ReplaySettings(AgentSettings):
     """What every method with a replay buffer needs. Names are Stable-Baselines3's, where it has one."""
 
-    gamma: float = override(AgentSettings, "gamma", 0.99)
     learning_rate: float = setting(3e-4, "Step size of the networks.", above=0)
     batch_size: int = setting(256, "Transitions sampled from the replay buffer for an update.", least=1)
     buffer_size: int = setting(1_000_000, "Transitions that the replay buffer holds; then the oldest go.", least=1)

@@ -32,6 +32,9 @@ class EnvKind(NamedTuple):
     """Whether observations and actions are Discrete, so that a table can hold a number for each pair."""
     finite: bool = False
     """Whether the environment is a finite MDP that is known in full, of which the time limit is a part."""
+    real_observations: bool = True
+    """Whether observations are real numbers, rather than Discrete or pixels."""
+    real_actions: bool = False
 
 
 def by_network(table: float, mlp: float) -> Rule:
@@ -70,7 +73,7 @@ UNLESS_FINITE = Rule(lambda s, env: not env.finite, "unless the limit is part of
 class AgentSettings(Settings):
     """What every agent needs."""
 
-    gamma: float = setting(0.999, "Discount factor of the return.", above=0, most=1)
+    gamma: float = setting(0.99, "Discount factor of the return.", above=0, most=1)
     max_episode_steps: int = setting(
         100_000,
         "Steps after which an episode counts as endless, which is an error.",
@@ -89,7 +92,9 @@ class PolicyGradientSettings(AgentSettings):
     """What every policy gradient needs."""
 
     episodes_per_update: int = setting(
-        by_network(table=50, mlp=20), "n: whole episodes collected before each round of updates.", least=1
+        Rule(lambda s, env: 50 if env.finite else 20, "20; 50 in a known finite MDP, where they are cheap"),
+        "n: whole episodes collected before each round of updates.",
+        least=1,
     )
     network: str = setting(
         Rule(lambda s, env: "table" if env.tabular else "mlp", "auto"),
@@ -98,13 +103,13 @@ class PolicyGradientSettings(AgentSettings):
     )
     hidden: tuple[int, ...] = setting((128, 128), "Sizes of the hidden layers of networks.", least=1)
     optimiser: str = setting(
-        Rule(lambda s, env: "sgd" if s.network == "table" else "adam", "sgd for a table, adam for a network"),
-        "How steps are taken: 'sgd', 'adam', or 'auto'.",
-        choices=("auto", "sgd", "adam"),
+        "adam",
+        "How steps are taken: 'adam', or 'sgd', with which the right step size depends on the size of rewards.",
+        choices=("sgd", "adam"),
         aliases=("optimizer",),
     )
     policy_learning_rate: float = setting(
-        by_network(table=1e-4, mlp=7e-4), "Step size of the policy.", above=0, aliases=("learning_rate",)
+        by_network(table=0.01, mlp=7e-4), "Step size of the policy.", above=0, aliases=("learning_rate",)
     )
     initial_log_std: float = setting(
         -0.5,

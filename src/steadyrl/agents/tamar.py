@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Unpack
 
 from steadyrl import risk
 from steadyrl.agents.episodic import EpisodicSettings
@@ -11,6 +12,10 @@ from steadyrl.agents.ppo_settings import EpisodicPPOSettings
 from steadyrl.agents.settings import mean_setting
 from steadyrl.base.settings import Rule, Settings, override, setting
 from steadyrl.risk import Measure
+
+if TYPE_CHECKING:
+    from steadyrl.agents.signatures import TamarKwargs
+    from steadyrl.envs.source import AnyEnv, Source
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,12 @@ class Tamar(PolicyGradientAgent):
     Settings = TamarSettings
     settings_by_choice = {"vpg": TamarSettings, "ppo": TamarPPOSettings}  # noqa: RUF012
     settings: TamarSettings | TamarPPOSettings
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, env: AnyEnv | Source, *, seed: int = 0, engine: str = "auto", **settings: Unpack[TamarKwargs]
+        ) -> None: ...
 
     def risk_measure(self) -> Measure | None:
         """The penalty, with running estimates of mean and variance."""

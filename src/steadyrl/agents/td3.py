@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import gymnasium as gym
 import jax
@@ -21,6 +21,10 @@ from steadyrl.base.settings import setting
 from steadyrl.envs.spaces import feature_count
 from steadyrl.training.algorithm import Algorithm, Learner, Metrics
 from steadyrl.training.replay_buffer import ReplayBatch, TransitionLayout
+
+if TYPE_CHECKING:
+    from steadyrl.agents.signatures import TD3Kwargs
+    from steadyrl.envs.source import AnyEnv, Source
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,12 @@ class TD3(Agent):
     name = "td3"
     Settings = TD3Settings
     settings: TD3Settings
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, env: AnyEnv | Source, *, seed: int = 0, engine: str = "auto", **settings: Unpack[TD3Kwargs]
+        ) -> None: ...
 
     def build(self) -> Algorithm:
         """A policy and two critics."""

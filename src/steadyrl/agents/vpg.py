@@ -32,13 +32,9 @@ VJP = Callable[[Array], tuple[Any]]
 """From the weight of each log pi to the gradient of their weighted sum."""
 
 
-def _value_rate(s: Any, env: Any) -> float:
-    return float((100 if s.network == "table" else 10) * s.policy_learning_rate)
-
-
 @dataclass(frozen=True)
 class VPGSettings(PolicyGradientSettings):
-    """Settings of Algorithm 1. Defaults are the paper's for the Guarded Maze."""
+    """Settings of Algorithm 1. M, delta and beta are the paper's for the Guarded Maze."""
 
     inner_updates: int = setting(
         10, "M: the most updates that one batch of episodes is used for.", least=1, aliases=("n_epochs",)
@@ -50,7 +46,7 @@ class VPGSettings(PolicyGradientSettings):
         0.6, "beta: a batch is dropped once fewer than this share of its trajectories is in range.", least=0, most=1
     )
     value_learning_rate: float = setting(
-        Rule(_value_rate, "100 times the policy's for a table, 10 times for a network"),
+        Rule(lambda s, env: 10 * s.policy_learning_rate, "10 times the policy's"),
         "Step size of the value function.",
         above=0,
     )

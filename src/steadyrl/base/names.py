@@ -12,7 +12,7 @@ T = TypeVar("T")
 def unknown(kind: str, name: str, known: Iterable[str], also: Mapping[str, str] | None = None) -> str:
     """One line: what is unknown, the nearest right name, and all of them if they are few.
 
-    `also` maps other names of what is known, such as a symbol of the paper, to the right ones.
+    `also` maps other names of what is known, such as a symbol of the paper, to the right ones, or to "" for no hint.
 
     Example: `unknown("agent", "mgg", ["mg", "mvo"])` gives
     "unknown agent 'mgg'. Did you mean 'mg'? Known: mg, mvo."
@@ -28,7 +28,7 @@ def nearest(name: str, known: Iterable[str], also: Mapping[str, str] | None = No
     """The name that was probably meant, whatever its capitals; None if nothing is as near as `cutoff`, up to 1."""
     meant = {plain(other): right for other, right in (also or {}).items()}
     if plain(name) in meant:
-        return meant[plain(name)]
+        return meant[plain(name)] or None
     spelled = {plain(right): right for right in known}
     close = difflib.get_close_matches(plain(name), spelled, n=1, cutoff=cutoff)
     return spelled[close[0]] if close else None

@@ -13,6 +13,8 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply.") from None
+    except ValueError as error:
+        raise _without_advice(error) from None
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -21,3 +23,10 @@ def parse_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply.") from None
+    except ValueError as error:
+        raise _without_advice(error) from None
+
+
+def _without_advice(error: ValueError) -> ValueError:
+    """The error itself, unless it is Python's on numbers of thousands of digits, which advises programmers."""
+    return ValueError("a number has too many digits.") if "set_int_max_str_digits" in str(error) else error

@@ -28,6 +28,14 @@ MAX_WHOLE = 2**31 - 1
 """Bound of whole numbers without one of their own: what a 32-bit integer holds."""
 
 
+_ELSEWHERE = {
+    **dict.fromkeys(("lam", "lambda", "risk", "risk_coef"), ("risk_aversion", "gae_lambda")),
+    **dict.fromkeys(("net_arch", "policy_kwargs", "hidden_sizes", "hidden_layers"), ("hidden",)),
+    **dict.fromkeys(("n_epochs", "epochs", "noptepochs"), ("inner_updates",)),
+}
+"""Names in Stable-Baselines3 and other libraries -> the settings that may be meant, the likeliest first."""
+
+
 class Rule(NamedTuple):
     """A default that follows from other settings and the environment."""
 
@@ -116,14 +124,16 @@ class Settings:
 
     @classmethod
     def hints_for_other_names(cls) -> dict[str, str]:
-        """Symbols of the paper and names used elsewhere -> the setting, to suggest in errors."""
+        """Symbols of the paper and names used elsewhere -> the setting, to suggest in errors; "" if there is none."""
         fields = {field.name: field.metadata["sentence"] for field in dataclasses.fields(cls)}
         symbols = {sentence.split(":")[0]: name for name, sentence in fields.items() if ":" in sentence}
         rate = next(
             (name for name in ("policy_learning_rate", "q_learning_rate", "learning_rate") if name in fields), None
         )
         rates = dict.fromkeys(("alpha", "lr", "learning_rate"), rate) if rate else {}
-        return {**rates, **symbols}
+        # Empty where the settings have nothing of the kind: a name that is merely spelled alike would mislead.
+        elsewhere = {name: next((own for own in meant if own in fields), "") for name, meant in _ELSEWHERE.items()}
+        return {**elsewhere, **rates, **symbols}
 
     @classmethod
     def describe(cls) -> str:

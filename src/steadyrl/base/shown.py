@@ -1,4 +1,4 @@
-"""Values in error messages."""
+"""Values and text of unknown origin in messages."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ def shown(value: Any, most: int = 80, quotes: bool = True) -> str:
     except Exception:  # Such as a number with too many digits for Python to write, or a `repr` that fails.
         return f"<{type(value).__name__}>"
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def printable(text: str) -> str:
+    """On one line, with control characters and what cannot be encoded replaced by question marks."""
+    return "".join(character if character.isprintable() else "?" for character in text)

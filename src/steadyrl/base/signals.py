@@ -19,6 +19,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SECONDS_UNTIL_REPEATED = 0.02
 _received: list[int] = []
 """Signals within `interruptible` whose KeyboardInterrupt has not arrived at its end."""
+_active = False
+"""Whether this is within `interruptible`."""
 _handled = 0
 """How many times a handler of ours has run."""
 
@@ -35,10 +37,11 @@ def interruptible() -> Iterator[None]:
     at the end of the block, also in place of another error. Ctrl-C is left alone where it is ignored or has a handler
     of the user's. In threads other than the main one, where Python handles no signals, this does nothing.
     """
-    if not _in_main_thread():
+    global _active
+    if _active or not _in_main_thread():
         yield
         return
-    report = sys.unraisablehook
+    _active, report = True, sys.unraisablehook
 
     def report_or_repeat(unraisable: sys.UnraisableHookArgs) -> None:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
@@ -60,6 +63,7 @@ def interruptible() -> Iterator[None]:
     else:
         check_interrupted()
     finally:
+        _active = False
         _received.clear()
         sys.unraisablehook = report
         for number, handler in before.items():
@@ -71,6 +75,11 @@ def check_interrupted() -> None:
     # While one is being handled, as when runs are saved, it is not lost.
     if _received and not isinstance(sys.exception(), KeyboardInterrupt):
         raise KeyboardInterrupt
+
+
+def may_be_interrupt() -> bool:
+    """Whether a KeyboardInterrupt may come from a signal; False if it is known that there was none."""
+    return not _active or bool(_received)
 
 
 @contextmanager

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import shlex
 import sys
-from collections.abc import Mapping
+import typing
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import tyro
 
-from steadyrl.base.names import plain
+from steadyrl.base.names import nearest, plain
 from steadyrl.base.shown import shown
+from steadyrl.base.signals import defer_signals
 
 MAX_COUNT = 2**53
 """Above it, not every whole number is a float."""
@@ -18,7 +23,20 @@ HUGE = {"episodes": 10**8, "timesteps": 10**9}
 _PER_SECOND = {"episodes": 10_000, "timesteps": 1_000_000}
 """What fast environments reach."""
 
-Pairs = Annotated[tuple[str, ...], tyro.conf.UseAppendAction]
+_NO_HINT = tyro.conf.arg(help_behavior_hint="")
+"""For options whose sentence names the default: tyro would add "(default: None)"."""
+
+
+def named(metavar: str, *aliases: str) -> Any:
+    """For an option whose sentence names its default: what help calls the value, and other names of the option."""
+    return tyro.conf.arg(metavar=metavar, aliases=aliases or None, help_behavior_hint="")
+
+
+Pairs = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, named("NAME=VALUE")]
+Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff, _NO_HINT]
+"""A switch that is off by default."""
+Progress = Annotated[bool, _NO_HINT]
+"""A switch that is on by default."""
 
 
 def _count(texts: list[str]) -> int:
@@ -43,7 +61,66 @@ _COUNT = tyro.constructors.PrimitiveConstructorSpec(
     str_from_instance=lambda value: [str(value)],
 )
 Count = Annotated[int, _COUNT]
-PerhapsCount = Annotated[int | None, _COUNT]
+PerhapsCount = Annotated[int | None, _COUNT, _NO_HINT]
+
+
+def check_options(command: str, kind: Any, arguments: Sequence[str]) -> None:
+    """An error in one line for an option that a command does not have, with the one that was probably meant."""
+    known = _options(kind)
+    for place, argument in enumerate(arguments):
+        if argument == "--":
+            return
+        name, _, value = argument.partition("=")
+        if not argument.startswith("--") or plain(name) in known:
+            continue
+        following = arguments[place + 1 : place + 2]
+        if not value and following and not following[0].startswith("--"):
+            value = following[0]
+        hint = _hint(
+            "set" in known and _named_setting(name, arguments), value, nearest(name, known.values(), cutoff=0.7)
+        )
+        raise ValueError(
+            f"{shown(name, 40, quotes=False)}: {command} has no such option.{hint} See steadyrl {command} --help."
+        )
+
+
+def _hint(setting: Any, value: str, option: str | None) -> str:
+    """What was probably meant: a setting with that value, or an option."""
+    if setting:
+        return f" Did you mean --set {shlex.quote(f'{setting}={value}') if value else f'{setting}=VALUE'}?"
+    return f" Did you mean {option}?" if option else ""
+
+
+def _options(kind: Any) -> dict[str, str]:
+    """The options of a command, without dashes -> as they are typed."""
+    options = ["--help"]
+    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
+        marks = getattr(hint, "__metadata__", ())
+        options += [alias for mark in marks for alias in getattr(mark, "aliases", None) or ()]
+        typed = name.replace("_", "-")
+        options += [f"--{typed}"] if tyro.conf.Positional not in marks else []
+        is_pair = bool in (hint, *typing.get_args(hint)[:1]) and tyro.conf.FlagCreatePairsOff not in marks
+        options += [f"--no-{typed}"] if is_pair else []
+    return {plain(option): option for option in options}
+
+
+def _named_setting(name: str, arguments: Sequence[str]) -> str | None:
+    """The setting of the agents in the command that an option is called like; None if there is none."""
+    with defer_signals():  # An exception in the middle of the import of JAX can crash Python.
+        from steadyrl.agents import AGENTS, agent_class
+        from steadyrl.base.settings import types_of
+
+    wanted = name.lstrip("-").replace("-", "_")
+    texts = [after for option, after in itertools.pairwise(arguments) if option in ("--agent", "--agents")]
+    texts += [text.split("=", 1)[1] for text in arguments if text.startswith(("--agent=", "--agents="))]
+    with contextlib.suppress(ValueError):  # An unknown agent.
+        chosen = [agent_class(agent) for text in texts for agent in names_in(text)]
+        for kind in [*chosen, AGENTS["mg"], *AGENTS.values()]:
+            for settings in kind.settings_classes():
+                names = types_of((settings,))
+                if found := nearest(wanted, names, settings.hints_for_other_names(), cutoff=0.85):
+                    return found
+    return None
 
 
 def options_of(texts: tuple[str, ...]) -> dict[str, Any]:

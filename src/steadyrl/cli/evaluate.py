@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import tyro
 
-from steadyrl.cli.arguments import Count, Pairs, options_of
+from steadyrl.cli.arguments import Count, Flag, Pairs, named, options_of
 
 if TYPE_CHECKING:
     import gymnasium as gym
 
     from steadyrl.agents.agent import Agent
+
+
+Environment = Annotated[str | None, named("ENV")]
+Discount = Annotated[float | None, named("GAMMA")]
 
 
 @dataclass(frozen=True)
@@ -27,33 +31,43 @@ class Evaluate:
     """A run folder, or a file written by agent.save."""
     episodes: Count = 200
     """How many episodes to play; more give narrower intervals."""
-    env: str | None = None
-    """Another environment, as an id or module:factory; by default the one that the agent was trained in."""
+    env: Environment = None
+    """The environment to play in, as an id or module:factory; by default the one that the agent was trained in."""
     env_set: Pairs = ()
-    """An option of that environment, as name=value; may be given many times."""
-    gamma: float | None = None
-    """Discount of the discounted measures; the agent's own by default."""
-    deterministic: bool = False
-    """Whether the agent takes its most likely action instead of drawing one."""
+    """An option of that environment; may be given many times."""
+    gamma: Discount = None
+    """Discount of the discounted measures; that of the agent by default."""
+    deterministic: Flag = False
+    """Take the agent's most likely action instead of drawing one."""
     seed: int = 0
     """Seed of the episodes and of the intervals."""
-    histogram: Path | None = None
-    """Write a picture of the returns to this file, such as returns.png."""
-    json: bool = False
+    histogram: Annotated[Path | None, named("FILE")] = None
+    """Write a picture of the returns to this file, such as returns.png; no picture by default."""
+    json: Flag = False
     """Print JSON instead of a table."""
 
     def __call__(self) -> None:
         """Run the command."""
         from steadyrl.evaluation.evaluate import evaluate
+        from steadyrl.evaluation.histogram import check_picture
 
-        picture = None if self.histogram is None else self.histogram.absolute()  # Environments may change the folder.
+        # Absolute, because environments may change the folder.
+        picture = None if self.histogram is None else check_picture(self.histogram).absolute()
         stored = _Stored.read(self.path)
         stored.warn_if_unfinished()
-        env = stored.environment(self.env, options_of(self.env_set))
+        options = options_of(self.env_set)
+        env = stored.environment(self.env, options)
         report = evaluate(
             stored.agent, env, self.episodes, gamma=self.gamma, deterministic=self.deterministic, seed=self.seed
         )
-        print(json.dumps(report.to_dict(), indent=2) if self.json else report)
+        env_id, env_options = stored.described(self.env, options)
+        deterministic = self.deterministic or stored.agent.is_deterministic
+        if self.json:
+            fields = {"env": env_id, "env_options": env_options, "deterministic": deterministic}
+            print(json.dumps({**stored.fields, **fields, **report.to_dict()}, indent=2))
+        else:
+            played = _played(env_id, env_options, f"{self.episodes:,} episodes", _actions(deterministic), self.seed)
+            print(f"{stored} {played}\n\n{report}")
         if picture is not None:
             print(f"Picture: {report.histogram(picture)}", file=sys.stderr)
 
@@ -68,17 +82,17 @@ class Compare:
     """The same, of the agent to compare it with."""
     episodes: Count = 200
     """How many episodes to play with each; more give narrower intervals."""
-    env: str | None = None
-    """The environment, as an id or module:factory; by default the one that both agents were trained in."""
+    env: Environment = None
+    """The environment to play in, as an id or module:factory; by default the one that both agents were trained in."""
     env_set: Pairs = ()
-    """An option of that environment, as name=value; may be given many times."""
-    gamma: float | None = None
-    """Discount of the discounted measures; the agents' own by default."""
-    deterministic: bool = False
-    """Whether the agents take their most likely actions instead of drawing them."""
+    """An option of that environment; may be given many times."""
+    gamma: Discount = None
+    """Discount of the discounted measures; that of the agents by default. If theirs differ, these are left out."""
+    deterministic: Flag = False
+    """Take the agents' most likely actions instead of drawing them."""
     seed: int = 0
     """Seed of the episodes and of the intervals."""
-    json: bool = False
+    json: Flag = False
     """Print JSON instead of a table."""
 
     def __call__(self) -> None:
@@ -92,12 +106,31 @@ class Compare:
             raise ValueError(
                 f"{self.a} and {self.b} were not trained in the same environment: name the one to play with --env."
             )
-        env = a.environment(self.env, options_of(self.env_set))
+        options = options_of(self.env_set)
+        env = a.environment(self.env, options)
         compared = compare(a.agent, b.agent, env, self.episodes, self.gamma, self.deterministic, self.seed)
+        env_id, env_options = a.described(self.env, options)
+        deterministic = [self.deterministic or stored.agent.is_deterministic for stored in (a, b)]
         if self.json:
-            print(json.dumps(compared.to_dict(), indent=2))
+            data = compared.to_dict()
+            for name, stored, is_deterministic in zip("ab", (a, b), deterministic, strict=True):
+                data[name] = {**stored.fields, "deterministic": is_deterministic, **data[name]}
+            print(json.dumps({"env": env_id, "env_options": env_options, **data}, indent=2))
         else:
-            print(f"a: {a.agent.name} of {self.a}\nb: {b.agent.name} of {self.b}\n\n{compared}")
+            actions = list(map(_actions, deterministic))
+            same = f"{actions[0]}" if actions[0] == actions[1] else f"{actions[0]} (a) and {actions[1]} (b)"
+            played = _played(env_id, env_options, f"{self.episodes:,} episodes each", same, self.seed)
+            print(f"a: {a}\nb: {b}\n{played}\n\n{compared.to_text('--gamma ')}")
+
+
+def _played(env_id: str, options: dict[str, Any], episodes: str, actions: str, seed: int) -> str:
+    """What was played, in a line."""
+    set_to = ", ".join(f"{name}={_text(value)}" for name, value in options.items())
+    return f"in {env_id}{f' ({set_to})' if set_to else ''}, {episodes}, {actions}, seed {seed}"
+
+
+def _actions(deterministic: bool) -> str:
+    return "actions deterministic" if deterministic else "actions sampled"
 
 
 class _Stored(NamedTuple):
@@ -115,6 +148,22 @@ class _Stored(NamedTuple):
         file = read_agent(path)
         return cls(path, from_file(file), file.header["env"])
 
+    def __str__(self) -> str:
+        """For example `mg of runs/mg (20,000 episodes)`."""
+        return f"{self.agent.name} of {self.path} ({self.agent.episodes:,} episodes)"
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Which agent it is, for JSON."""
+        return {"agent": self.agent.name, "path": str(self.path), "trained_episodes": self.agent.episodes}
+
+    def described(self, env: str | None, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The id and the options of the environment that `environment` returns."""
+        if env is not None:
+            return env, options
+        recorded = self.recorded or {"id": self.agent.env_name, "options": None}
+        return recorded["id"], {**(recorded["options"] or {}), **options}
+
     def warn_if_unfinished(self) -> None:
         from steadyrl.training.run_files import resume_files
         from steadyrl.training.run_folder import is_complete
@@ -128,7 +177,7 @@ class _Stored(NamedTuple):
 
         A run folder may come from anybody, so a `module:factory` that it records is not called.
         """
-        from steadyrl.envs.description import environment_from
+        from steadyrl.envs.description import trusted
         from steadyrl.envs.resolve import resolve
 
         if env is not None:
@@ -138,15 +187,20 @@ class _Stored(NamedTuple):
             return own
         if self.recorded is None:
             raise ValueError(f"{self.path} does not record how to make its environment: name one with --env.")
-        recorded = {"id": self.recorded["id"], "options": {**(self.recorded["options"] or {}), **options}}
         try:
-            return environment_from(recorded)
+            name, recorded = trusted(self.recorded)
+            return resolve(name, **{**recorded, **options})
         except PermissionError as error:
-            typed = " ".join(["--env", shlex.quote(recorded["id"]), *map(_typed, recorded["options"].items())])
+            every = {**(self.recorded["options"] or {}), **options}
+            typed = " ".join(["--env", shlex.quote(self.recorded["id"]), *map(_typed, every.items())])
             raise ValueError(f"{self.path}: {error} If you trust it, name it: {typed}") from None
 
 
 def _typed(option: tuple[str, Any]) -> str:
     """An option of an environment as it is typed."""
     name, value = option
-    return f"--env-set {shlex.quote(f'{name}={value if isinstance(value, str) else json.dumps(value)}')}"
+    return f"--env-set {shlex.quote(f'{name}={_text(value)}')}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

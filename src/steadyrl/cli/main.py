@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from steadyrl.base.shown import printable
 from steadyrl.base.signals import TrainingInterruptedError, defer_signals, interruptible
 
 NEED_JAX = ("train", "sweep", "evaluate", "compare", "reproduce", "agents")
@@ -40,7 +44,7 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:
         if os.environ.get("STEADYRL_DEBUG") or not _is_user_error(error):
             raise
-        print(f"steadyrl: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"steadyrl: {printable(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(2)
     finally:
         sys.path[:] = path
@@ -55,6 +59,12 @@ def _exit_at_once(status: int) -> None:
 
 
 def _run(arguments: list[str]) -> None:
+    if arguments[:1] == ["--version"]:
+        print(f"steadyrl {importlib.metadata.version('steadyrl')}")
+        return
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_overview(), file=sys.stdout if arguments else sys.stderr)
+        sys.exit(0 if arguments else 2)
     command = _command(arguments)
     if arguments[0] in NEED_JAX:
         with defer_signals():  # An exception in the middle of its import can crash Python.
@@ -66,10 +76,12 @@ def _command(arguments: list[str]) -> Callable[[], None]:
     import tyro
 
     from steadyrl.base.names import unknown
+    from steadyrl.cli.arguments import check_options
 
     commands = _commands()
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
+    if arguments[0] not in commands:
         raise ValueError(unknown("command", arguments[0], commands))
+    check_options(arguments[0], commands[arguments[0]], arguments[1:])
     command: Callable[[], None] = tyro.extras.subcommand_cli_from_dict(
         commands,
         prog="steadyrl",
@@ -77,6 +89,28 @@ def _command(arguments: list[str]) -> Callable[[], None]:
         args=arguments,
     )
     return command
+
+
+def _overview() -> str:
+    """The commands, with a line about each."""
+    commands = {name: (kind.__doc__ or "").splitlines()[0] for name, kind in _commands().items()}
+    width, columns = max(map(len, commands)), min(shutil.get_terminal_size().columns, 120)
+    indent = " " * (width + 4)
+    return "\n".join(
+        [
+            "usage: steadyrl COMMAND ...",
+            "",
+            "Risk-averse reinforcement learning: policies whose return is high and steady.",
+            "",
+            *(
+                textwrap.fill(f"  {name:<{width}}  {line}", columns, subsequent_indent=indent)
+                for name, line in commands.items()
+            ),
+            "",
+            "All options of a command: steadyrl COMMAND --help. The version: steadyrl --version.",
+            "For a start: steadyrl train steadyrl/GuardedMaze-v0 --agent mg",
+        ]
+    )
 
 
 def _commands() -> dict[str, Callable[..., Any]]:

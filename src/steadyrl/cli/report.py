@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
-from steadyrl.cli.arguments import Count
+from steadyrl.cli.arguments import Count, named
 
 
 @dataclass(frozen=True)
@@ -17,10 +18,12 @@ class Report:
 
     folder: tyro.conf.Positional[Path]
     """Where to look for run folders."""
-    out: Path | None = None
-    """The file to write; by default report.html in that folder."""
+    out: Annotated[Path | None, named("FILE")] = None
+    """The file to write; report.html in that folder by default."""
     episodes: Count = 200
     """How many episodes to play with each agent for the distributions of returns."""
+    env: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, named("MODULE:FACTORY")] = ()
+    """Your own environment, to evaluate agents that were trained in it; repeatable. Files do not choose code to run."""
 
     def __call__(self) -> None:
         """Run the command."""
@@ -29,4 +32,5 @@ class Report:
         def warn(line: str) -> None:
             print(line, file=sys.stderr)
 
-        print(f"Page: {write_report(self.folder, self.out, episodes=self.episodes, warn=warn)}")
+        page = write_report(self.folder, self.out, episodes=self.episodes, envs=self.env, warn=warn)
+        print(f"Page: {page}")

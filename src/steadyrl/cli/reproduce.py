@@ -6,11 +6,18 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from steadyrl.cli.arguments import PerhapsCount, logger_names, names_in
+from steadyrl.cli.arguments import (
+    Flag,
+    PerhapsCount,
+    Progress,
+    logger_names,
+    named,
+    names_in,
+)
 from steadyrl.cli.failures import exit_with_failures, explain_resuming
 
 if TYPE_CHECKING:
@@ -23,28 +30,30 @@ if TYPE_CHECKING:
 class Reproduce:
     """Train every method of one of the paper's experiments, print its table and draw its figures."""
 
-    experiment: tyro.conf.Positional[str]
+    experiment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="EXPERIMENT")]
     """Which one, such as maze."""
-    quick: bool = False
+    quick: Flag = False
     """A small scale that shows the shape of the result in a minute or two."""
     seeds: PerhapsCount = None
     """How many seeds; by default as in the experiment's file."""
-    agents: str | None = None
-    """Only these methods, separated by commas, such as mg,mvo."""
+    agents: Annotated[str | None, named("NAMES", "--agent")] = None
+    """Only these methods, separated by commas, such as mg,mvo; all of them by default."""
     episodes: PerhapsCount = None
     """Episodes for each seed; by default as in the experiment's file."""
     timesteps: PerhapsCount = None
-    """Steps for each seed of the methods whose length the file gives in steps: DQN, TD3, and MVPI on them."""
-    engine: str | None = None
+    """Steps for each seed of DQN, TD3, and MVPI on them, whose length the file gives in steps; by default as there."""
+    engine: Annotated[str | None, named("NAME")] = None
     """Where episodes come from, such as gymnasium; by default as in the experiment's file."""
-    out: Path | None = None
+    out: Annotated[Path | None, named("FOLDER")] = None
     """Folder of the results; by default results/EXPERIMENT, or results/EXPERIMENT-quick."""
-    log: str = ""
+    log: Annotated[str, named("NAMES")] = ""
     """Loggers of every run, separated by commas: tensorboard, wandb, mlflow or jsonl."""
-    on: str = "local"
+    on: Annotated[str, tyro.conf.arg(metavar="PLACE")] = "local"
     """Where to train: local, a process for each core here, or ray, a cluster."""
-    address: str | None = None
+    address: Annotated[str | None, named("ADDRESS")] = None
     """With --on ray: where the cluster is, such as auto for the one that this machine belongs to."""
+    progress: Progress = True
+    """Whether to show progress on standard error: a table in a terminal, else a line now and then; shown by default."""
 
     def __call__(self) -> None:
         """Run the command; status 1 if a run failed."""
@@ -58,7 +67,7 @@ class Reproduce:
             experiment = dataclasses.replace(experiment, engine=self.engine)
         chosen = experiment.only(methods) if methods else experiment
         with explain_resuming():
-            exit_with_failures(reproduce(chosen, out, self.on, self.address, logger_names(self.log)))
+            exit_with_failures(reproduce(chosen, out, self.on, self.address, logger_names(self.log), self.progress))
 
 
 def reproduce(
@@ -67,10 +76,12 @@ def reproduce(
     on: str = "local",
     address: str | None = None,
     loggers: Sequence[str] = (),
+    progress: bool = True,
 ) -> list[Failure]:
     """Train what is not complete yet, then write tables and figures of the results into `out`.
 
-    `on` and `address` are those of `train_all`. If runs fail, they are returned, and there are no tables and figures.
+    `on`, `address` and `progress` are those of `train_all`. If runs fail, they are returned, and there are no tables
+    and figures.
     """
     from steadyrl.reports.figures.curves import draw_curves
     from steadyrl.reports.figures.sensitivity import draw_sensitivity
@@ -81,7 +92,7 @@ def reproduce(
     varied, varied_out = experiment.sensitivity_experiment(), out.with_name(f"{out.name}-sweep")
     jobs = [*experiment.cells(out, loggers).values()]
     jobs += varied.cells(varied_out, loggers).values() if varied is not None else ()
-    if failures := train_all(jobs, out, on, address):
+    if failures := train_all(jobs, out, on, address, progress):
         return failures
     cells = read_cells(experiment, out)
     print_summary(experiment, cells)

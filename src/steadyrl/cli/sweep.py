@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from steadyrl.cli.arguments import Pairs, PerhapsCount, confirm_budget, logger_names, names_in, pairs_of, value_of
+from steadyrl.cli.arguments import (
+    Flag,
+    Pairs,
+    PerhapsCount,
+    Progress,
+    confirm_budget,
+    logger_names,
+    named,
+    names_in,
+    pairs_of,
+    value_of,
+)
 from steadyrl.cli.failures import exit_with_failures, explain_resuming, paths_as_typed
 
 
@@ -24,9 +36,9 @@ class SweepCommand:
     From a file, on a cluster: steadyrl sweep my_sweep.toml --on ray --address auto
     """
 
-    what: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="ENV ... | FILE.toml")]
+    what: Annotated[tuple[str, ...], tyro.conf.Positional, named("ENV ... | FILE.toml")]
     """Environments, as Gymnasium ids or module:factory; or one file that describes the sweep."""
-    agents: Annotated[str | None, tyro.conf.arg(aliases=["--agent"])] = None
+    agents: Annotated[str | None, named("NAMES", "--agent")] = None
     """The methods, separated by commas, such as mg,mvo; mg by default."""
     set: Pairs = ()
     """A setting and the values to try, as name=value,value; may be given many times. Agents without it ignore it."""
@@ -38,19 +50,21 @@ class SweepCommand:
     """How many episodes each run learns from; 20,000 if neither this nor --timesteps is given."""
     timesteps: PerhapsCount = None
     """How many environment steps each run learns from, in place of --episodes."""
-    engine: str | None = None
-    """Where episodes come from, as for `steadyrl train`."""
-    on: str = "local"
+    engine: Annotated[str | None, named("NAME")] = None
+    """Where episodes come from, as for `steadyrl train`; auto by default."""
+    on: Annotated[str, tyro.conf.arg(metavar="PLACE")] = "local"
     """Where to train: local, a process for each core here, or ray, a cluster."""
-    address: str | None = None
+    address: Annotated[str | None, named("ADDRESS")] = None
     """With --on ray: where the cluster is, such as auto for the one that this machine belongs to."""
-    log: str = ""
+    log: Annotated[str, named("NAMES")] = ""
     """Loggers of every run, separated by commas: tensorboard, wandb, mlflow or jsonl."""
-    out: Path = Path("runs/sweep")
+    out: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("runs/sweep")
     """Folder of the runs, each in a folder that is named by what it is."""
-    checkpoint_every: float = 60.0
+    checkpoint_every: Annotated[float, tyro.conf.arg(metavar="SECONDS")] = 60.0
     """Seconds between checkpoints; they come less often where they would take more than 1 % of the time."""
-    yes: bool = False
+    progress: Progress = True
+    """Whether to show progress on standard error: a table in a terminal, else a line now and then; shown by default."""
+    yes: Flag = False
     """Train without asking, also if each run is of more than 1e8 episodes or 1e9 timesteps."""
 
     def __call__(self) -> None:
@@ -63,9 +77,9 @@ class SweepCommand:
         cells = sweep.cells(out, self.checkpoint_every)
         confirm_budget(sweep.budget, self.yes)
         with explain_resuming(), paths_as_typed(out, self.out):
-            failures = train_all(cells, out, self.on, self.address)
+            failures = train_all(cells, out, self.on, self.address, self.progress)
         print_cells(cells)
-        print(f"Saved in {self.out}. A page about it: steadyrl report {self.out}")
+        print(f"Saved in {self.out}. A page about it: steadyrl report {shlex.quote(str(self.out))}")
         exit_with_failures(failures)
 
     def _sweep(self) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -11,7 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from steadyrl.cli.arguments import Count, Pairs, PerhapsCount, confirm_budget, logger_names, options_of, pairs_of
+from steadyrl.cli.arguments import (
+    Count,
+    Flag,
+    Pairs,
+    PerhapsCount,
+    Progress,
+    confirm_budget,
+    logger_names,
+    named,
+    options_of,
+    pairs_of,
+)
 from steadyrl.cli.failures import paths_as_typed
 
 if TYPE_CHECKING:
@@ -30,7 +43,7 @@ class Train:
 
     env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
     """A Gymnasium id, such as steadyrl/GuardedMaze-v0, or module:factory for an environment of your own."""
-    agent: str = "mg"
+    agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "mg"
     """The method, such as mg, mvo or reinforce; `steadyrl agents` describes each of them."""
     set: Pairs = ()
     """A setting of the agent, as name=value; may be given many times. `steadyrl agents NAME` lists them."""
@@ -42,19 +55,19 @@ class Train:
     """How many episodes to learn from; 20,000 if neither this nor --timesteps is given."""
     timesteps: PerhapsCount = None
     """How many environment steps to learn from, in place of --episodes."""
-    engine: str = "auto"
+    engine: Annotated[str, tyro.conf.arg(metavar="NAME")] = "auto"
     """Where episodes come from, such as compiled or gymnasium; auto takes what fits, and EnvPool only if asked."""
-    out: Path | None = None
+    out: Annotated[Path | None, named("FOLDER")] = None
     """Run folder; by default runs/ENV-AGENT-seedN, with the settings that are given in its name."""
-    log: str = ""
+    log: Annotated[str, named("NAMES")] = ""
     """Additional loggers, separated by commas: tensorboard, wandb, mlflow or jsonl."""
-    tensorboard: bool = False
+    tensorboard: Flag = False
     """The same as --log tensorboard."""
-    progress: bool = True
-    """Whether to show progress."""
-    checkpoint_every: float = 60.0
+    progress: Progress = True
+    """Whether to show progress on standard error: a bar in a terminal, else a line now and then; shown by default."""
+    checkpoint_every: Annotated[float, tyro.conf.arg(metavar="SECONDS")] = 60.0
     """Seconds between checkpoints; they come less often where they would take more than 1 % of the time."""
-    yes: bool = False
+    yes: Flag = False
     """Train without asking, also for more than 1e8 episodes or 1e9 timesteps."""
 
     def __call__(self) -> None:
@@ -87,9 +100,8 @@ class Train:
         chosen = kind.chosen(given, *Source.of(partial(resolve, self.env, **options)).spaces)
         settings = kind.settings_class(chosen).of_text(chosen)
         values = {name: getattr(settings, name) for name in canonical(chosen, (type(settings),), warn=False)}
-        # As typed, but under the setting's own name, and then with its own value.
-        typed = {name: given.get(name, values[name]) for name in canonical(given, (type(settings),), warn=False)}
-        name = folder_name(f"{short_name(self.env)}-{kind.name}", {**options, **typed})
+        named_by = {name: values[name] for name in canonical(given, (type(settings),), warn=False)}
+        name = folder_name(f"{short_name(self.env)}-{kind.name}", {**options, **named_by})
         out = self.out or Path("runs") / f"{name}-seed{self.seed}"
         run = RunSpec(self.seed, here / out, values, name)
         job = Job(self.env, kind.name, (run,), plan, options, self.engine, loggers)
@@ -102,18 +114,29 @@ class Train:
                     print(f"Resuming in {out} after {agents[0].episodes:,} episodes.", file=sys.stderr)
                 if not self.progress:
                     return []
-                bar = TrainingProgress(kind.name, plan.unit, plan.total, agents, done)
+                bar = TrainingProgress(kind.name, plan.unit, plan.total, agents, done, lines=True)
                 return [stack.enter_context(bar)]
 
             trained = run_job(job, listeners)
+            for agent in trained:
+                agent.check_trained()
         print("\n".join(map(_summary, trained)) or "This run is complete already.")
         if trained and (here / out / FOLDER).is_dir():
-            print(f"Events: tensorboard --logdir {out / FOLDER}")
-        print(f"Saved in {out}. Its risk: steadyrl evaluate {out}")
+            print(_how_to_view(out / FOLDER))
+        print(f"Saved in {out}. Its risk: steadyrl evaluate {shlex.quote(str(out))}")
+
+
+def _how_to_view(events: Path) -> str:
+    """One line on TensorBoard, whose command is no part of the package that writes its files."""
+    command = f"tensorboard --logdir {shlex.quote(str(events))}"
+    if shutil.which("tensorboard") is None:
+        return f"Events: {command} (first: pip install tensorboard)"
+    return f"Events: {command}"
 
 
 def _summary(agent: Agent) -> str:
     last = agent.history[-1] if agent.history else {}
-    shown = ["return", "undiscounted_gini_deviation", *(name for name in last if name.endswith("_rate"))]
-    values = ", ".join(f"{name} {last[name]:.3g}" for name in shown if name in last)
+    rates = {name: name for name in last if name.endswith("_rate")}
+    shown = {"return": "return", "undiscounted_gini_deviation": "GD", **rates}
+    values = ", ".join(f"{title} {last[name]:.3g}" for name, title in shown.items() if name in last)
     return f"{agent.name} after {agent.episodes:,} episodes ({agent.timesteps:,} steps): {values}"

@@ -40,21 +40,20 @@ def source_from(described: dict[str, Any] | None) -> Source:
     if described is None:
         return Source(None, None)
     try:
-        return _source(described)
+        name, options = trusted(described)
+        return Source.of(name, **options)
     except (ValueError, gym.error.Error, ImportError, PermissionError):
         return Source(None, None)  # The policy can still be used; `learn` reports what is missing.
 
 
-def environment_from(described: dict[str, Any]) -> gym.Env[Any, Any]:
-    """The environment that a file describes; a `PermissionError` if that would run code that the file chooses."""
-    return _source(described).env  # type: ignore[no-any-return]
+def trusted(described: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The id and options of an environment that a file describes; a `PermissionError` if it would choose code to run.
 
-
-def _source(described: dict[str, Any]) -> Source:
-    """Only what installed packages have registered is made from a file, and nothing is shown because a file says so."""
+    Only what installed packages have registered is made from a file, and nothing is shown because a file says so.
+    """
     name, options = described["id"], described["options"] or {}
     if ":" in name:
         raise PermissionError(f"its environment is {name}, code that a file must not choose.")
     if name.startswith(_LOADERS):
         raise PermissionError(f"its environment is {name}, which imports what its options name.")
-    return Source.of(name, **{key: value for key, value in options.items() if key != _SHOWN})
+    return name, {key: value for key, value in options.items() if key != _SHOWN}

@@ -61,7 +61,8 @@ def creation_error(name: str, factory: Callable[..., Any] | None, options: dict[
     if isinstance(error, TypeError) and factory and rejected and rejected[2] in options:
         return f"environment {name}: {unknown('option', rejected[2], _options_of(factory, rejected[1]))}"
     if isinstance(error, ValueError) and options:
-        return str(error)  # The environment explains which value it rejects.
+        # The environment explains which value it rejects, if it is well written.
+        return str(error) if any(key in str(error) for key in options) else f"environment {name}: {error}"
     with_options = " with " + ", ".join(f"{key}={value!r}" for key, value in options.items()) if options else ""
     message = str(error).partition(" was raised from the environment creator")[0]
     return f"environment {name} could not be created{with_options}: {type(error).__name__}: {message}"

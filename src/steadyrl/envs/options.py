@@ -7,25 +7,29 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 from gymnasium.envs.registration import find_highest_version, get_env_id, load_env_creator, parse_env_id
 
+from steadyrl.base.shown import shown
 from steadyrl.envs.factory_path import find_factory
 
 
 def checked_options(env: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options, with an error for text where the default is True or False: "False" would count as true.
+    """The options, with an error for anything else where the default is True or False: "False" would count as true.
 
     A number such as 1e4 becomes a whole one where the default is. Unknown options, and environments that cannot be
     found, are left for `resolve` to report.
     """
     defaults = _defaults(env) if options else {}
     for name, value in options.items():
-        if isinstance(defaults.get(name), bool) and isinstance(value, str):
-            raise ValueError(f"environment {env}: {name}={value}: true or false is needed.")
+        if isinstance(defaults.get(name), bool) and not isinstance(value, bool | np.bool_) and value not in (0, 1):
+            raise ValueError(f"environment {env}: {name}={shown(value, quotes=False)}: true or false is needed.")
     return {name: _like(defaults.get(name), value) for name, value in options.items()}
 
 
 def _like(default: Any, value: Any) -> Any:
+    if isinstance(default, bool) and isinstance(value, int):
+        return bool(value)
     whole = type(default) is int and isinstance(value, float) and value.is_integer()
     return int(value) if whole else value
 

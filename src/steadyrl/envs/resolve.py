@@ -16,7 +16,7 @@ from steadyrl.envs.options import checked_options
 EnvLike = str | gym.Env[Any, Any] | Callable[[], gym.Env[Any, Any]]
 
 
-def resolve(env: EnvLike, **options: Any) -> gym.Env[Any, Any]:
+def resolve(env: EnvLike, /, **options: Any) -> gym.Env[Any, Any]:
     """The environment that `env` names, is, or creates.
 
     A name is a Gymnasium id, or `module:factory` with a class or function that creates the environment. `options` are

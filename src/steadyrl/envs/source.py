@@ -24,7 +24,7 @@ class Source(NamedTuple):
     """Creates a copy of `env`; None if that is not possible."""
 
     @classmethod
-    def of(cls, env: AnyEnv | Source, **options: Any) -> Source:
+    def of(cls, env: AnyEnv | Source, /, **options: Any) -> Source:
         """From what the user passed. An environment object may have been modified, so there are no copies of it."""
         if isinstance(env, Source):
             return env

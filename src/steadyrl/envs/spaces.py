@@ -9,9 +9,12 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete
 
+from steadyrl.base.shown import shown
+
 OBSERVATIONS = "Box, Discrete, or Dict of these"
 ACTIONS = "Discrete, or Box of floats"
-_MAX_DISCRETE = 2**31 - 1
+_MAX_DISCRETE, _MAX_DEPTH = 2**31 - 1, 20
+_MAX_SHOWN = 120
 _DTYPES = (
     "bool",
     *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
@@ -30,15 +33,22 @@ def is_tabular(observation_space: gym.Space[Any], action_space: gym.Space[Any]) 
 def check_spaces(observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> None:
     """Raise an error if agents do not support one of the spaces."""
     _check(observation_space, "observation", _is_observable(observation_space), OBSERVATIONS)
-    _check(action_space, "action", isinstance(action_space, Discrete) or _is_real(action_space), ACTIONS)
+    _check(action_space, "action", isinstance(action_space, Discrete) or is_real(action_space), ACTIONS)
 
 
 def _check(space: gym.Space[Any], kind: str, is_supported: bool, supported: str) -> None:
     if not is_supported:
         raise ValueError(
-            f"{kind} space {space} is not supported: it must be {supported}. Change it with a wrapper "
+            f"{kind} space {shown_space(space)} is not supported: it must be {supported}. Change it with a wrapper "
             "from gymnasium.wrappers, such as Transform{Observation,Action} or FlattenObservation."
         )
+
+
+def shown_space(space: gym.Space[Any]) -> str:
+    """A space as part of a message, not too long: of a Box with many different bounds, its shape and type."""
+    if isinstance(space, Box) and len(repr(space)) > _MAX_SHOWN:
+        return f"Box(shape={space.shape}, dtype={space.dtype})"
+    return shown(space, _MAX_SHOWN)
 
 
 def _is_observable(space: gym.Space[Any]) -> bool:
@@ -47,7 +57,8 @@ def _is_observable(space: gym.Space[Any]) -> bool:
     return isinstance(space, Discrete) or (isinstance(space, Box) and math.prod(space.shape) > 0)
 
 
-def _is_real(space: gym.Space[Any]) -> bool:
+def is_real(space: gym.Space[Any]) -> bool:
+    """Whether it holds arrays of real numbers."""
     return isinstance(space, Box) and np.issubdtype(space.dtype, np.floating) and math.prod(space.shape) > 0
 
 
@@ -57,12 +68,18 @@ def feature_count(space: gym.Space[Any]) -> int:
 
 
 def features(space: gym.Space[Any], observations: Any) -> Any:
-    """[k, feature_count] float32: the inputs of a network for k observations from a simulator."""
+    """[k, feature_count] float32: the inputs of a network for k observations from a simulator; pixels are scaled."""
     if isinstance(space, Discrete):
         one_hot = np.zeros((len(observations), int(space.n)), np.float32)
         one_hot[np.arange(len(observations)), np.asarray(observations) - int(space.start)] = 1
         return one_hot
-    return np.asarray(observations, np.float32).reshape(len(observations), -1)
+    rows = np.asarray(observations, np.float32).reshape(len(observations), -1)
+    return rows / np.float32(255) if _is_image(space) else rows
+
+
+def _is_image(space: gym.Space[Any]) -> bool:
+    """Whether it holds pixels from 0 to 255: networks get them from 0 to 1."""
+    return isinstance(space, Box) and space.dtype == np.uint8 and bool(np.all(space.high == 255))
 
 
 def stackable(space: gym.Space[Any]) -> tuple[tuple[int, ...], Any]:
@@ -74,7 +91,9 @@ def stackable(space: gym.Space[Any]) -> tuple[tuple[int, ...], Any]:
 
 def flat(space: gym.Space[Any], observation: Any) -> Any:
     """One observation as a row of a simulator's array."""
-    return gym.spaces.flatten(space, observation) if isinstance(space, Dict) else observation
+    if not isinstance(space, Dict):
+        return observation
+    return np.concatenate([features(part, [flat(part, observation[name])])[0] for name, part in space.items()])
 
 
 def flat_rows(space: gym.Space[Any], observations: Any) -> Any:
@@ -102,7 +121,9 @@ def as_batch(space: gym.Space[Any], observation: Any) -> tuple[Any, tuple[int, .
             np.all((array >= space.start) & (array < space.start + space.n))
         )
     if not fits:
-        raise ValueError(f"observation {observation!r} is not in {space}: pass one that is, or an array of such.")
+        raise ValueError(
+            f"observation {shown(observation)} is not in {shown_space(space)}: pass one that is, or an array of such."
+        )
     return array.reshape(-1, *shape), leading
 
 
@@ -126,12 +147,14 @@ def to_json(space: gym.Space[Any]) -> dict[str, Any]:
 def from_json(described: Any) -> gym.Space[Any]:
     """The space from the output of `to_json`; an error for anything else, whatever it is."""
     try:
-        return _from_json(described)
+        return _from_json(described, 0)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, AssertionError):
         raise ValueError("a space is described that does not exist.") from None
 
 
-def _from_json(described: Any) -> gym.Space[Any]:
+def _from_json(described: Any, depth: int) -> gym.Space[Any]:
+    if depth == _MAX_DEPTH:
+        raise ValueError(depth)
     if described["kind"] == "Discrete":
         n, start = described["n"], described.get("start", 0)
         if not all(type(x) is int and abs(x) <= _MAX_DISCRETE for x in (n, start)):
@@ -139,7 +162,7 @@ def _from_json(described: Any) -> gym.Space[Any]:
         return Discrete(n, start=start)
     if described["kind"] == "Dict":
         # As pairs: Gymnasium sorts dictionaries, and the order is that of the network's inputs.
-        return Dict([(name, _from_json(part)) for name, part in described["spaces"].items()])
+        return Dict([(name, _from_json(part, depth + 1)) for name, part in described["spaces"].items()])
     if described["kind"] != "Box" or described["dtype"] not in _DTYPES:  # NumPy has types of any size.
         raise ValueError(described["kind"])
     dtype, shape = np.dtype(described["dtype"]), tuple(described["shape"])

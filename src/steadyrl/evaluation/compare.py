@@ -54,14 +54,17 @@ def compare(
         env: A Gymnasium id, an environment, or a function that makes one.
         episodes: Number of episodes for each policy, at least 2.
         gamma: Discount factor of `comparison.discounted`; by default the `gamma` of the policies, or 1 if neither
-            has one.
+            has one. If they differ, `comparison.discounted` is None: returns with different discounts are not
+            comparable. Undiscounted returns do not depend on it.
         deterministic: Whether an agent or `predict` takes its most likely action.
         seed: Seed of the episodes, of an agent's actions and of the intervals.
     """
     for policy in (policy_a, policy_b):
         check(policy, env, episodes, seed)
-    discount = _common_discount(policy_a, policy_b, gamma)
-    a, b = (evaluate(policy, env, episodes, discount, deterministic, seed) for policy in (policy_a, policy_b))
+    a, b = (
+        evaluate(policy, env, episodes, discount, deterministic, seed)
+        for policy, discount in zip((policy_a, policy_b), _discounts(policy_a, policy_b, gamma), strict=True)
+    )
     return Comparison.of(a, b)
 
 
@@ -69,8 +72,8 @@ def compare(
 class Comparison(Risk):
     """The difference a - b in the risk of two policies. Each interval has 95 % coverage on its own, not jointly."""
 
-    discounted: Risk
-    """The same differences for discounted returns."""
+    discounted: Risk | None
+    """The same differences for discounted returns; None if `a` and `b` have different discount factors."""
     facts: dict[str, float]
     """The differences in the episode metrics, without intervals."""
     a: RiskReport = field(repr=False)
@@ -78,16 +81,19 @@ class Comparison(Risk):
 
     @classmethod
     def of(cls, a: RiskReport, b: RiskReport) -> Comparison:
-        """Compare two reports with the same number of episodes, seed and discount factor."""
-        for name in ("episodes", "gamma", "seed"):
+        """Compare two reports with the same number of episodes and seed; see `discounted` about their discounts."""
+        for name in ("episodes", "seed"):
             if getattr(a, name) != getattr(b, name):
                 raise ValueError(
                     f"{name} is {getattr(a, name)} in one report and {getattr(b, name)} in the other: "
                     f"their episodes cannot be paired. Evaluate both with the same {name}."
                 )
+        discounted = None
+        if a.gamma == b.gamma:
+            discounted = _difference(a.discounted, b.discounted, a.discounted_returns, b.discounted_returns, a.seed)
         return cls(
             **vars(_difference(a, b, a.returns, b.returns, a.seed)),
-            discounted=_difference(a.discounted, b.discounted, a.discounted_returns, b.discounted_returns, a.seed),
+            discounted=discounted,
             facts={name: a.facts[name] - b.facts[name] for name in a.facts if name in b.facts},
             a=a,
             b=b,
@@ -104,11 +110,12 @@ class Comparison(Risk):
 
     def to_dict(self) -> dict[str, Any]:
         """The attributes by name, for `json.dumps`; non-finite numbers become None."""
+        discounted = self.discounted
         return {
             "confidence": CONFIDENCE,
             **risk_dict(self),
             "better": self.better,
-            "discounted": {**risk_dict(self.discounted), "better": _better(self.discounted)},
+            "discounted": discounted and {**risk_dict(discounted), "better": _better(discounted)},
             "facts": {name: json_number(value) for name, value in self.facts.items()},
             "a": self.a.to_dict(),
             "b": self.b.to_dict(),
@@ -116,10 +123,19 @@ class Comparison(Risk):
 
     def __str__(self) -> str:
         """Tables of both policies and their differences, and a one-line conclusion."""
+        return self.to_text()
+
+    def to_text(self, gamma_option: str = "gamma=") -> str:
+        """The same as `str`; `gamma_option` is how a discount factor is given, in the advice on different ones."""
         a, b = self.a, self.b
         title = f"{a.episodes} episodes each, seed {a.seed}; a - b with [low, high] at {CONFIDENCE:.0%} confidence"
         blocks = [title, _table("undiscounted", a, b, self)]
-        if a.gamma < 1:
+        if self.discounted is None:
+            blocks.append(
+                f"Discounted returns are not compared: a discounts by {a.gamma:g}, b by {b.gamma:g}. "
+                f"To compare them, give one discount for both, such as {gamma_option}{max(a.gamma, b.gamma):g}."
+            )
+        elif a.gamma < 1:
             blocks.append(_table(f"discounted by {a.gamma:g}", a.discounted, b.discounted, self.discounted))
         if self.facts:
             rows = [["metric", "a", "b"]]
@@ -129,14 +145,11 @@ class Comparison(Risk):
         return "\n\n".join(blocks)
 
 
-def _common_discount(policy_a: Any, policy_b: Any, gamma: float | None) -> float:
-    given = [discount_of(policy, gamma) for policy in (policy_a, policy_b) if gamma is not None or _has_gamma(policy)]
-    if len(set(given)) > 1:
-        raise ValueError(
-            f"policy_a discounts by {given[0]:g} and policy_b by {given[1]:g}: their discounted returns are not "
-            "comparable. Pass gamma, for example gamma=1."
-        )
-    return given[0] if given else 1.0
+def _discounts(policy_a: Any, policy_b: Any, gamma: float | None) -> tuple[float, float]:
+    """The discount of each policy; one without its own takes that of the other."""
+    policies = (policy_a, policy_b)
+    given = [discount_of(policy, gamma) for policy in policies if gamma is not None or _has_gamma(policy)]
+    return (given[0], given[-1]) if given else (1.0, 1.0)
 
 
 def _has_gamma(policy: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from typing import Any
 
 import gymnasium as gym
@@ -11,6 +12,7 @@ from gymnasium.vector import VectorEnv
 
 from steadyrl.agents.agent import Agent
 from steadyrl.envs.resolve import EnvLike, resolve
+from steadyrl.envs.running_statistics import running_statistics
 from steadyrl.evaluation.play import play_policy
 from steadyrl.evaluation.risk_report import RiskReport
 
@@ -46,6 +48,14 @@ def evaluate(
     discount = discount_of(policy, gamma)
     made_here = not isinstance(env, gym.Env)
     environment = resolve(env)
+    wrapper = running_statistics(environment)
+    if made_here and wrapper is not None:
+        warnings.warn(
+            f"{wrapper}: its running statistics start anew here, not with those of training. Pass the environment that "
+            "the policy was trained in, or one with fixed statistics.",
+            UserWarning,
+            stacklevel=2,
+        )
     _check_spaces(policy, environment)
     try:
         played = play_policy(policy, environment, int(episodes), int(seed), deterministic, discount)

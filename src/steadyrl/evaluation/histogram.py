@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,11 +54,30 @@ def _format_distinct(values: NDArray[np.float64]) -> list[str]:
             for value, text in zip(values, texts, strict=True)]  # fmt: skip
 
 
-def draw_histogram(report: RiskReport, path: str | Path) -> Path:
-    """Save a histogram of the returns, with the mean, a band of one Gini deviation around it, and the CVaR."""
+def check_picture(path: str | Path) -> Path:
+    """The file that a histogram is saved to, .png if `path` has no suffix; an error if it cannot be written there."""
     # Imported here: printing a report does not need Matplotlib.
     from matplotlib.figure import Figure
 
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file for the picture.")
+    file = Path(path) if Path(path).suffix else Path(path).with_suffix(".png")
+    formats = sorted(Figure().canvas.get_supported_filetypes())
+    if file.suffix[1:].lower() not in formats:
+        raise ValueError(f"{file}: pictures cannot be written as {file.suffix}. Use one of: {', '.join(formats)}.")
+    folder = next(parent for parent in file.absolute().parents if parent.exists())  # Missing ones are created.
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{file}: {folder} is not a folder. Name another file for the picture.")
+    if not os.access(file if file.exists() else folder, os.W_OK):
+        raise PermissionError(f"{file} cannot be written: permission denied. Name another file for the picture.")
+    return file
+
+
+def draw_histogram(report: RiskReport, path: str | Path) -> Path:
+    """Save a histogram of the returns, with the mean, a band of one Gini deviation around it, and the CVaR."""
+    from matplotlib.figure import Figure
+
+    file = check_picture(path)
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     axes.hist(report.returns, bins=min(40, max(10, report.episodes // 5)), color="#4c72b0", alpha=0.75)
@@ -72,7 +92,6 @@ def draw_histogram(report: RiskReport, path: str | Path) -> Path:
     axes.set_title(f"{report.episodes} episodes, seed {report.seed}", fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize="small")
-    file = Path(path) if Path(path).suffix else Path(path).with_suffix(".png")
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=150)
     return file

@@ -16,6 +16,7 @@ from rich.progress import Progress
 from steadyrl.agents.agent import Agent
 from steadyrl.base.seeding import EvaluationStream, evaluation_stream_seed
 from steadyrl.envs.fast_simulator import fast_simulator
+from steadyrl.envs.finite import finite_model
 from steadyrl.envs.simulator import Simulator
 from steadyrl.rollouts.acting import Actor
 from steadyrl.rollouts.collector import Limits, collect, iterate_steps, stacked_metrics
@@ -27,8 +28,8 @@ MAX_STEPS = 1_000_000
 SIDE_BY_SIDE = 32
 """Number of episodes that a fast simulator plays at a time; only their rewards and metrics are kept."""
 
-COMPILED_PORTION = 10_000
-"""Number of episodes that a compiled program plays at a time, with all their steps in memory."""
+COMPILED_STEPS = 1_000_000
+"""Number of steps that a compiled program plays at a time, all in memory, counting the longest episodes possible."""
 
 
 class Played(NamedTuple):
@@ -78,10 +79,12 @@ def play_policy(
 def _play_compiled(
     agent: Agent, env: gym.Env[Any, Any], episodes: int, seed: int, deterministic: bool, gamma: float
 ) -> Played | None:
+    model = finite_model(env)
+    portion = max(1, COMPILED_STEPS // model.mdp.horizon) if model is not None else episodes
     parts = []
     with _progress(episodes) as advance:
-        for first in range(0, episodes, COMPILED_PORTION):
-            count = min(COMPILED_PORTION, episodes - first)
+        for first in range(0, episodes, portion):
+            count = min(portion, episodes - first)
             played = agent.play_compiled(env, count, seed, deterministic, first)
             if played is None:
                 return None

@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from steadyrl.base.shown import printable
 from steadyrl.reports.curves import read_curves
 from steadyrl.reports.figures.curves import last_tenth
-from steadyrl.reports.terminal import printable
+from steadyrl.reports.measures import GD, GD_MEANING
 from steadyrl.training.run_files import METRICS
 from steadyrl.training.run_folder import is_complete
 
 if TYPE_CHECKING:
     from steadyrl.runs.job import Job
 
-COLUMNS = {"return": "return", "undiscounted_gini_deviation": "GD", "length": "steps"}
+COLUMNS = {"return": "return", "undiscounted_gini_deviation": GD, "length": "steps"}
 """Metrics of the training episodes, and their column headings."""
 
 
@@ -46,6 +47,7 @@ def print_cells(cells: Sequence[Job]) -> None:
         more = f" And {len(notes) - 1:,} more." if len(notes) > 1 else ""
         raise ValueError(printable(f"no run can be shown in a table: {notes[0]}{more}"))
     Console().print(table)
+    print(GD_MEANING)
     for note in notes:
         print(printable(note))
 

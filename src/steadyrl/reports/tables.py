@@ -16,12 +16,13 @@ from rich.console import Console
 from rich.table import Table
 
 from steadyrl.base.files import write_atomic
+from steadyrl.base.shown import printable
 from steadyrl.reports.figures.curves import Curves, Recorded, last_tenth, so_far
-from steadyrl.reports.terminal import printable
+from steadyrl.reports.measures import DISCOUNTED_GD, DISCOUNTED_GD_MEANING
 from steadyrl.runs.experiment import Experiment, Method, Variant
 from steadyrl.training.run_folder import versions
 
-EXACT = {"exact_mean": "exact E", "exact_variance": "exact V", "exact_gini_deviation": "exact GD"}
+EXACT = {"exact_mean": "exact E", "exact_variance": "exact V", "exact_gini_deviation": f"exact {DISCOUNTED_GD}"}
 """Exact measures of the discounted return, recorded for finite MDPs, and their headings."""
 
 
@@ -64,13 +65,18 @@ def columns_of(experiment: Experiment, cells: Iterable[Cell]) -> list[Column]:
         Column("evaluation return", "return", "evaluations", _last_tenth),
         Column("greedy", "greedy_return", "evaluations", _last_tenth),
         Column("return", "return", "training", _last_tenth),
-        Column("GD", "gini_deviation", "training", _last_tenth),
+        Column(DISCOUNTED_GD, "gini_deviation", "training", _last_tenth),
         *(Column(_heading(name), name, "training", _last_tenth) for name in episode_metrics),
         *(Column(f"{_heading(row.metric)} so far", row.metric, "training", _so_far_at_end) for row in so_far_rows),
         *(Column(title, name, "evaluations", _at_end) for name, title in EXACT.items()),
     ]
     curves = {column: [one for cell in cells if (one := getattr(cell.recorded, column.source))] for column in columns}
     return [column for column in columns if curves[column] and all(column.metric in one for one in curves[column])]
+
+
+def _legend(columns: Iterable[Column]) -> list[str]:
+    """A sentence on the Gini deviation, if there is a column of it."""
+    return [DISCOUNTED_GD_MEANING] if any(DISCOUNTED_GD in column.heading for column in columns) else []
 
 
 def _notes(cells: Iterable[Cell]) -> list[str]:
@@ -116,6 +122,8 @@ def print_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell]) ->
         values = [_with_error(column.metric, column.values(cell.recorded)) for column in columns]
         table.add_row(cell.variant.name, cell.method.title, *values)
     Console().print(table)
+    for line in _legend(columns):
+        print(line)
     for note in _notes(cells.values()):
         print(printable(note))
     for method in experiment.methods:
@@ -138,6 +146,7 @@ def write_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell], pa
         f"    {command}",
         f"{datetime.now(UTC):%Y-%m-%d}; {packages}",
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
+        *_legend(columns),
         "\n".join(f"- {method.title}: {_source(experiment, method)}." for method in experiment.methods),
         *(printable(note) for note in _notes(cells.values())),
     ]

@@ -89,7 +89,8 @@ def _as_floats(returns: Any) -> Any:
 
 
 def _refuse_masked(name: str, values: Any) -> None:
-    if isinstance(values, np.ma.MaskedArray):
+    parts = values if isinstance(values, list | tuple) else ()
+    if isinstance(values, np.ma.MaskedArray) or any(isinstance(part, np.ma.MaskedArray) for part in parts):
         raise ValueError(
             f"{name} is a masked array, whose mask would be ignored: drop the masked entries with x.compressed()."
         )

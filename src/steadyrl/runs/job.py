@@ -6,6 +6,7 @@ and are one job. The result of a job depends on its fields, not on where it is r
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -116,4 +117,4 @@ def run_job_reporting(job: Job, report: Callable[[Any], None], at_checkpoint: Ca
 
 def command_line() -> str:
     """What the user typed."""
-    return " ".join(["steadyrl", *sys.argv[1:]])
+    return shlex.join(["steadyrl", *sys.argv[1:]])

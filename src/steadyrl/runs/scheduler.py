@@ -33,11 +33,13 @@ class Failure(NamedTuple):
         return f"{self.job.title}: {self.reason}" + (f" Log: {logs[0]}" if logs else "")
 
 
-def train_all(cells: Sequence[Job], out: Path, on: str = "local", address: str | None = None) -> list[Failure]:
+def train_all(
+    cells: Sequence[Job], out: Path, on: str = "local", address: str | None = None, progress: bool = True
+) -> list[Failure]:
     """Train all runs that are not complete yet, "local" or on "ray"; returns those that failed.
 
-    `address` is that of a Ray cluster. The content of a run folder does not depend on where it was trained, nor on how
-    often training was interrupted.
+    `address` is that of a Ray cluster; `progress` is whether to show it on standard error. The content of a run folder
+    does not depend on where it was trained, nor on how often training was interrupted.
     """
     run = choose("place", on, _PLACES)
     if address is not None and run is not _run_on_ray:
@@ -56,7 +58,7 @@ def train_all(cells: Sequence[Job], out: Path, on: str = "local", address: str |
     if not jobs:
         return []
     print(f"To train: {remaining} of {total} runs.", flush=True)
-    with lock_folder(out), JobsTable(jobs, total) as table:
+    with lock_folder(out), JobsTable(jobs, total, silent=not progress) as table:
         results = run(jobs, table.show, address)
     return [Failure(job, result.error) for job, result in zip(jobs, results, strict=True) if result.error]
 

@@ -126,7 +126,10 @@ def short_name(env: str) -> str:
 
 
 def folder_name(what: str, settings: Mapping[str, Any], varied: Collection[str] = ()) -> str:
-    """`what,name=value,...` as the name of a folder; if that is too long, the `varied` ones and a digest of all."""
+    """`what,name=value,...` as the name of a folder; if that is too long, the `varied` ones and a digest of all.
+
+    The same settings have the same name, in whatever order they are given, and with 1 for 1.0.
+    """
     name = _listed(what, settings)
     plain = re.sub(r"[^\w.,=+-]", "-", name)
     if plain == name and len(name) <= MAX_NAME:
@@ -136,11 +139,14 @@ def folder_name(what: str, settings: Mapping[str, Any], varied: Collection[str] 
 
 
 def _listed(what: str, settings: Mapping[str, Any]) -> str:
-    return ",".join([what, *(f"{key}={_text(value)}" for key, value in settings.items())])
+    return ",".join([what, *(f"{key}={_text(value)}" for key, value in sorted(settings.items()))])
 
 
 def _text(value: Any) -> str:
-    return "x".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if isinstance(value, list | tuple):
+        return "x".join(map(_text, value))
+    is_whole_float = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    return str(int(value) if is_whole_float else value)
 
 
 def repeated(values: Iterable[Any]) -> list[Any]:
@@ -201,11 +207,10 @@ def choices_of_text(agents: Iterable[str], pairs: Mapping[str, str]) -> dict[str
     every = set().union(*kinds.values())
     for name in pairs:
         if name not in every:
-            hints = {
-                other: right
-                for agent in kinds
-                for other, right in AGENTS[agent].Settings.hints_for_other_names().items()
-            }
+            hints: dict[str, str] = {}
+            for agent in kinds:
+                for other, right in AGENTS[agent].Settings.hints_for_other_names().items():
+                    hints[other] = hints.get(other) or right
             raise ValueError(unknown_setting(name, every, hints))
     choices: dict[str, Choices] = {}
     for agent, known in kinds.items():

@@ -9,8 +9,9 @@ from jax import Array
 from steadyrl.rollouts.acting import NumpyPolicy
 from steadyrl.training.replay_buffer import TransitionLayout
 
-BatchKind = Literal["batch", "transitions", "episodes", "replay"]
-"""What an update takes: `Batch`, `Transitions` or `EpisodeBatch` of the episodes just collected; or `ReplayBatch`."""
+BatchKind = Literal["batch", "transitions", "episodes", "replay", "online"]
+"""What is learned from: `Batch`, `Transitions` or `EpisodeBatch` of the episodes just collected; a `ReplayBatch`; or
+single steps, see `Online`."""
 
 Metrics = dict[str, Array]
 """Name -> a number that describes an update, such as its loss."""
@@ -68,6 +69,18 @@ class Algorithm(Protocol):
 
     def update(self, learner: Learner, batch: Any) -> tuple[Learner, Metrics]:
         """The learner after one batch, and metrics; of updates from episodes, also how many `updates` there were."""
+        ...
+
+
+class Online(Algorithm, Protocol):
+    """An algorithm that learns a table in NumPy, from each step right after it."""
+
+    def exploring_policy(self, table: Any, timesteps: int) -> tuple[NumpyPolicy, Any]:
+        """How it acts with the table after so many steps: the policy and its parameters."""
+        ...
+
+    def learn_step(self, table: Any, state: Any, action: Any, reward: float, next_state: Any, terminal: bool) -> float:
+        """Change the table in place, and return the error of its prediction."""
         ...
 
 

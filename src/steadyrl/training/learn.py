@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from steadyrl.base.signals import interruptible
 from steadyrl.training import checkpoint
 from steadyrl.training.algorithm import Trainee
 from steadyrl.training.loggers import Logger, RunInfo, logger_class, open_loggers
@@ -38,10 +39,11 @@ def learn(
     budget = {"timesteps" if total_timesteps is not None else "episodes": int(total or 0)}
     merged = merge_callbacks(callback)
     if out is not None:
-        _learn_in_folder(agent, Plan(budget, command=" ".join(sys.argv)), out, merged, progress_bar, loggers)
+        with interruptible():
+            _learn_in_folder(agent, Plan(budget, command=" ".join(sys.argv)), out, merged, progress_bar, loggers)
         return
     info = RunInfo(f"{agent.name}-seed{agent.seed}", None, config_of(agent, budget))
-    with open_loggers(loggers, [info], [agent]) as listeners:
+    with interruptible(), open_loggers(loggers, [info], [agent]) as listeners:
         learn_together(
             [agent],
             total_timesteps,

@@ -17,6 +17,7 @@ from steadyrl.training.algorithm import Trainee
 from steadyrl.training.engines.compiled import VMAP_WIDTH, CompiledEngine
 from steadyrl.training.engines.engine import EPISODES_PER_RECORD, Engine
 from steadyrl.training.engines.host import HostEngine
+from steadyrl.training.engines.online import OnlineEngine
 from steadyrl.training.engines.replay import ReplayEngine
 from steadyrl.training.progress import TrainingProgress
 from steadyrl.training.records import Record, take_over
@@ -106,6 +107,8 @@ def make_engine(agents: list[Trainee], vmap_width: int | None = None) -> Engine:
     """The engine that trains these agents; see `learn_together`."""
     if agents[0].algorithm.batch_kind == "replay":
         return ReplayEngine(*agents)
+    if agents[0].algorithm.batch_kind == "online":
+        return OnlineEngine(*agents)
     if agents[0].engine == "compiled":
         return CompiledEngine(agents, vmap_width or (1 if len(agents) == 1 else VMAP_WIDTH))
     return HostEngine(*agents)

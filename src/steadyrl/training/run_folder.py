@@ -95,7 +95,8 @@ def state_of(folder: Path, config: dict[str, Any]) -> State:
     if not is_config(found):
         raise FileExistsError(f"{folder} already holds a {CONFIG} that does not describe a steadyrl run. {remedy}")
     if differing := _differences(found, json.loads(json.dumps(config))):
-        raise FileExistsError(f"{folder} already holds a run with other {', '.join(differing)}. {remedy}")
+        more = _how_to_train_more(folder, found, config) if len(differing) == 1 else ""
+        raise FileExistsError(f"{folder} already holds a run with other {', '.join(differing)}. {remedy}{more}")
     if is_complete(folder):
         return "complete"
     if resume_files(folder):
@@ -103,6 +104,18 @@ def state_of(folder: Path, config: dict[str, Any]) -> State:
     if (folder / CHECKPOINT).exists():
         raise FileExistsError(f"{folder} already holds an agent, but nothing to resume from. {remedy}")
     return "absent"
+
+
+def _how_to_train_more(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> str:
+    """A sentence for a run that differs in its budget alone, if that is larger now."""
+    old, new = found.get("budget"), wanted.get("budget")
+    if not isinstance(old, dict) or not isinstance(new, dict) or old.keys() != new.keys():
+        return ""
+    ((unit, total),) = new.items()
+    if not isinstance(old[unit], int) or total <= old[unit]:
+        return ""
+    load = f"agent = steadyrl.load({str(folder)!r})"
+    return f" Or train its agent further in Python: {load}; agent.learn(total_{unit}={total - old[unit]})."
 
 
 def is_config(found: Any) -> bool:
@@ -220,9 +233,18 @@ class Run:
 def _resume_note(path: Path, note: dict[str, Any]) -> tuple[dict[str, int], list[Record]]:
     """The sizes of the appended files when a checkpoint was written, and the records that were not yet in them."""
     sizes, waiting = {name: note.get(name) for name in (METRICS, EVALUATIONS)}, note.get(_WAITING)
-    if any(type(size) is not int or size < 0 for size in sizes.values()) or not isinstance(waiting, list):
+    if any(type(size) is not int or size < 0 for size in sizes.values()) or not _are_records(waiting):
         raise ValueError(f"{path} holds an agent, but not what is needed to resume a run: it was not written as that.")
     return sizes, waiting  # type: ignore[return-value]
+
+
+def _are_records(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(record, dict)
+        and all(type(number) in (int, float) for number in record.values())
+        and all(name in record for name in ("episodes", "return", "discounted_return"))
+        for record in value
+    )
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from steadyrl.agents.networks.categorical import CategoricalNetwork
 from steadyrl.agents.networks.choose import networks_for
 from steadyrl.agents.networks.deterministic import ActorParams, DeterministicNetwork
 from steadyrl.agents.networks.epsilon_greedy import EpsilonGreedy, QParams
+from steadyrl.agents.networks.epsilon_greedy_table import EpsilonGreedyTable, QTable
 from steadyrl.agents.networks.mlp import MLP, ValueNetwork
 from steadyrl.agents.networks.normal import NormalNetwork
 from steadyrl.agents.networks.protocols import Parameters, Policy, Value
@@ -17,11 +18,13 @@ __all__ = [
     "CategoricalNetwork",
     "DeterministicNetwork",
     "EpsilonGreedy",
+    "EpsilonGreedyTable",
     "NormalNetwork",
     "Parameters",
     "Policy",
     "ProbabilityTable",
     "QParams",
+    "QTable",
     "SoftmaxTable",
     "Value",
     "ValueNetwork",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steadyrl.base.shown import shown
 from steadyrl.envs.guarded_maze.layout import GOAL, RED, START, WALL, format_layout, parse_layout
 from steadyrl.envs.guarded_maze.options import as_bool, as_number, as_numbers
 from steadyrl.envs.guarded_maze.paths import ShortestPaths, shortest_paths
@@ -26,6 +27,10 @@ MOVES = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 """The actions in order, as steps in (row, column)."""
 STEP_REWARD = -1.0
 """The reward of a step that enters neither a red cell nor the goal."""
+
+
+MAX_HORIZON = 100_000
+"""All steps of a batch of episodes are in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,14 @@ class Maze:
         object.__setattr__(self, "red_probabilities", as_numbers("red_probabilities", self.red_probabilities))
         object.__setattr__(self, "draw_on_bump", as_bool("draw_on_bump", self.draw_on_bump))
         _check_rewards(self)
-        if isinstance(self.horizon, bool) or not isinstance(self.horizon, int | np.integer) or self.horizon < 1:
+        given: Any = self.horizon
+        if isinstance(given, float) and given.is_integer():  # As the command line reads 1e3.
+            object.__setattr__(self, "horizon", int(given))
+        whole = isinstance(self.horizon, int | np.integer) and not isinstance(self.horizon, bool)
+        if not whole or not 1 <= self.horizon <= MAX_HORIZON:
             raise ValueError(
-                f"horizon={self.horizon!r}: an episode has an integer number of steps. Set horizon to 1 or more."
+                f"horizon={shown(self.horizon)}: an episode has an integer number of steps. "
+                f"Set horizon to 1 or more, at most {MAX_HORIZON:,}."
             )
         object.__setattr__(self, "horizon", int(self.horizon))
         # No move enters a wall anyway, so this search excludes nothing.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,7 @@ from steadyrl.agents import load
 from steadyrl.envs.finite import finite_model
 from steadyrl.envs.guarded_maze import Maze
 from steadyrl.evaluation.risk_report import CONFIDENCE, REPORTED, Estimate, measure_risk
+from steadyrl.reports.page.named_envs import NamedEnvs
 from steadyrl.reports.page.runs_found import FoundRun, Notes
 from steadyrl.reports.records import LARGEST
 from steadyrl.rollouts.episodes import Episodes
@@ -36,7 +39,7 @@ class AgentEpisodes:
     """[height, width]: the mean number of visits per episode to each cell; None if the environment is not a maze."""
 
 
-def evaluate_agent(run: FoundRun, episodes: int, notes: Notes) -> AgentEpisodes | None:
+def evaluate_agent(run: FoundRun, episodes: int, notes: Notes, envs: NamedEnvs) -> AgentEpisodes | None:
     """Evaluate the agent of a run in its training environment, with its own seed.
 
     Returns None, and adds the reason to `notes`, if the agent or its environment cannot be loaded.
@@ -45,18 +48,34 @@ def evaluate_agent(run: FoundRun, episodes: int, notes: Notes) -> AgentEpisodes 
         notes["no checkpoint: not in the return distributions"].append(run.name)
         return None
     try:
-        agent = load(run.checkpoint)
+        env = envs.create(run)
+    except (ValueError, TypeError, OSError, ImportError, gym.error.Error) as error:
+        notes[f"{_one_line(error)} Not in the return distributions"].append(run.name)
+        return None
+    try:
+        return _evaluate(run, env, episodes, notes, envs)
+    finally:
+        if env is not None:
+            env.close()
+
+
+def _evaluate(
+    run: FoundRun, env: gym.Env[Any, Any] | None, episodes: int, notes: Notes, envs: NamedEnvs
+) -> AgentEpisodes | None:
+    """The same, in `env` or else in the environment that the checkpoint records."""
+    try:
+        agent = load(run.checkpoint, env)
     except (ValueError, OSError, ImportError) as error:
-        reason = " ".join(str(error).removeprefix(str(run.checkpoint)).strip(": ").split())
+        reason = _one_line(str(error).removeprefix(str(run.checkpoint)).strip(": "))
         notes[f"checkpoint: {reason} Not in the return distributions"].append(run.name)
         return None
     if agent.env is None:
-        notes["its environment cannot be recreated here: not in the return distributions"].append(run.name)
+        notes[envs.reason(run)].append(run.name)
         return None
     try:
         rollout = agent.play(episodes, agent.seed)
     except Exception as error:  # Of an environment that anybody may have written.
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        reason = _one_line(f"{type(error).__name__}: {error}")
         notes[f"its environment failed ({reason}): not in the return distributions"].append(run.name)
         return None
     returns = np.asarray(rollout.rewards, np.float64).sum(axis=1)
@@ -71,6 +90,10 @@ def evaluate_agent(run: FoundRun, episodes: int, notes: Notes) -> AgentEpisodes 
         maze=maze,
         visits=visits_of(maze, rollout) if maze else None,
     )
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())
 
 
 def visits_of(maze: Maze, episodes: Episodes) -> Array:

@@ -13,6 +13,7 @@ from typing import Any
 
 from steadyrl.agents import AGENTS
 from steadyrl.reports.page import formatting
+from steadyrl.reports.page.experiments import experiment_method
 from steadyrl.reports.page.runs_found import FoundRun, Notes
 
 Settings = dict[tuple[str, str], Any]
@@ -105,10 +106,12 @@ def _names(groups: list[list[FoundRun]], folders: list[PurePosixPath]) -> list[t
     all_settings = [settings_of(group[0].config) for group in groups]
     groups_in = Counter(folders)
     parents, methods = [], []
-    for settings, folder in zip(all_settings, folders, strict=True):
+    for group, settings, folder in zip(groups, all_settings, folders, strict=True):
         has_own_folder = folder.name and groups_in[folder] == 1
         parents.append(folder.parent if has_own_folder else folder)
-        methods.append(folder.name if has_own_folder else _method(settings, all_settings))
+        of_experiment = experiment_method(group[0])
+        own_name = of_experiment.title if of_experiment else folder.name
+        methods.append(own_name if has_own_folder else _method(settings, all_settings))
     variants = [_variant(s, parent, all_settings, parents) for s, parent in zip(all_settings, parents, strict=True)]
     names = list(zip(variants, methods, strict=True))
     occurrences = Counter(names)

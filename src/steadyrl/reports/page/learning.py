@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from steadyrl.reports.curves import UPDATE_METRICS
 from steadyrl.reports.figures.curves import so_far
+from steadyrl.reports.measures import DISCOUNTED_GD, GD
 from steadyrl.reports.page.formatting import is_rate
 from steadyrl.reports.page.groups import Group
 from steadyrl.reports.page.runs_found import FoundRun
@@ -18,7 +19,8 @@ Array = NDArray[np.float64]
 
 TITLES = {
     "return": "Return",
-    "gini_deviation": "Gini deviation of the discounted return",
+    "undiscounted_gini_deviation": GD,
+    "gini_deviation": f"{DISCOUNTED_GD[0].upper()}{DISCOUNTED_GD[1:]}",
     "goal_rate": "Goal rate",
     "red_visit_rate": "Red-visit rate",
     "white_path_rate": "White-path rate",

@@ -13,6 +13,7 @@ from steadyrl.reports.figures.curves import COLOURS
 from steadyrl.reports.page import formatting
 from steadyrl.reports.page.distributions import Array
 from steadyrl.reports.page.learning import Curve
+from steadyrl.reports.page.limits import robust_limits
 
 Figure = dict[str, Any]
 """{"data": traces, "layout": ...}."""
@@ -74,9 +75,11 @@ def curve_panel(curves: Mapping[str, Curve], measure: str, palette: Palette) -> 
         )
     y_axis = {"gridcolor": FAINT, "zeroline": False, "nticks": 5, "automargin": True, "linecolor": FAINT}
     if formatting.is_rate(measure):
-        y_axis["tickformat"] = ".0%"
+        y_axis["tickformat"] = "~%"  # As many decimals as the ticks need, also after zooming.
         # The rate over all episodes so far grows slowly, so its axis is not fixed to [0, 1].
         y_axis |= {"rangemode": "tozero"} if measure == "optimal_rate" else {"range": [-0.03, 1.03]}
+    elif (limits := robust_limits(curves.values())) is not None:
+        y_axis["range"] = limits
     x_axis = {"title": {"text": "training episodes", "standoff": 6}, "gridcolor": FAINT, "zeroline": False, "nticks": 5}
     x_axis |= {"range": [0, max(float(curve.episodes[-1]) for curve in curves.values())]}
     layout = _layout(CURVE_HEIGHT, xaxis={**x_axis, "tickformat": "~s"}, yaxis=y_axis)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from steadyrl.base.shown import printable
 from steadyrl.reports.configs import NOT_A_RUN, validated_config
 from steadyrl.reports.curves import UPDATE_METRICS
 from steadyrl.reports.records import validated_records
-from steadyrl.reports.terminal import printable
 from steadyrl.training.run_files import CHECKPOINT, CONFIG, ERROR, METRICS, has_error, resume_files
 from steadyrl.training.run_folder import is_complete
 
@@ -36,6 +36,11 @@ class FoundRun:
     def seed(self) -> int:
         """The seed of the run."""
         return int(self.config["seed"])
+
+    @property
+    def env_id(self) -> str:
+        """The id of its environment."""
+        return str(self.config["env"]["id"])
 
     @property
     def checkpoint(self) -> Path:

@@ -11,6 +11,7 @@ import numpy as np
 
 from steadyrl.reports.page import formatting, tables
 from steadyrl.reports.page.distributions import AgentEpisodes, Array, marks_of
+from steadyrl.reports.page.glossary import explained_measures, explained_methods
 from steadyrl.reports.page.groups import Group, differing
 from steadyrl.reports.page.learning import curve_of, measures_of, title, update_metrics_of
 from steadyrl.reports.page.maze_map import maze_map, scale_key
@@ -89,6 +90,7 @@ def _curves(groups: Sequence[Group], measures: Sequence[str], palette: Palette, 
     )
     return (
         f'<section class="curves"><h2>Learning curves</h2>\n<p class="soft">{text}</p>\n'
+        f"{explained_measures(groups, measures)}{explained_methods(groups)}"
         f'<div class="legend">{buttons}</div>\n{blocks}{details}</section>'
     )
 
@@ -111,9 +113,9 @@ def _curve_blocks(groups: Sequence[Group], measures: Sequence[str], palette: Pal
             curves = {g.method: c for g in groups if g.variant == variant and (c := curve_of(g, measure)) is not None}
             if curves:
                 figure = curve_panel(curves, measure, palette)
-                panels.append(
-                    _figure(html.escape(title(measure)), _plot(figure, f"{title(measure)}, {variant}", figures))
-                )
+                plot = _plot(figure, f"{title(measure)}, {variant}", figures)
+                outside = not formatting.is_rate(measure) and "range" in figure["layout"]["yaxis"]
+                panels.append(_figure(html.escape(title(measure)), plot + outside * _OUTSIDE))
         if panels:
             blocks.append(f'<h3>{html.escape(variant)}</h3>\n<div class="grid">{"".join(panels)}</div>')
     return "\n".join(blocks)
@@ -143,7 +145,7 @@ def _distributions(results: Sequence[GroupResults], episodes: int, palette: Pale
     text = (
         f"{episodes:,} evaluation episodes of each trained agent, pooled over the seeds of a method. Heights are on a "
         "square-root scale, so that rare episodes are visible. Intervals have 95 % confidence; the bootstrap resamples "
-        "seeds, and episodes within each seed."
+        "seeds, and episodes within each seed. Returns are undiscounted, and so is the Gini deviation (GD)."
     )
     return (
         f'<section><h2>Return distributions</h2>\n<p class="soft">{text}</p>\n<ul class="key">{_MARKS_KEY}</ul>\n'
@@ -187,7 +189,10 @@ def _runs(groups: Sequence[Group], measures: Sequence[str], palette: Palette) ->
     varying = set(differing(settings))
     common = [f"{key[1]} {formatting.setting(value)}" for key, value in settings[0].items() if key not in varying]
     shared = f'<p class="soft">Shared settings: {html.escape(", ".join(common))}.</p>' if len(groups) > 1 else ""
-    text = "Means over seeds in the last tenth of training, ± one standard error. GD is that of the discounted return."
+    text = (
+        "Means over seeds in the last tenth of training, ± one standard error. Gini deviation (GD) is that of "
+        "undiscounted returns, discounted GD that of discounted ones."
+    )
     return (
         f'<section><h2>Runs</h2>\n<p class="soft">{text}</p>\n'
         f'<div class="runs">{tables.runs_table(groups, measures, palette)}</div>\n{shared}</section>'
@@ -212,6 +217,10 @@ def _plot(figure: Figure, label: str, figures: list[Figure]) -> str:
     )
 
 
+_OUTSIDE = (
+    '<p class="outside">Some values lie outside this range. '
+    '<button type="button" aria-pressed="false">Show all</button></p>'
+)
 _ICONS = {
     "share of episodes": '<path d="M3 12V4h4v8zM8 12V1h4v11zM13 12V7h4v5z" fill="#9aa5b1"/>',
     "mean": '<path d="M11 1l5 5-5 5-5-5z" fill="#1f2933"/>',

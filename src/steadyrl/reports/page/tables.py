@@ -6,6 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 
 from steadyrl.evaluation.risk_report import Estimate
+from steadyrl.reports.measures import DISCOUNTED_GD, GD
 from steadyrl.reports.page import formatting
 from steadyrl.reports.page.distributions import MARKED
 from steadyrl.reports.page.groups import Group, differing
@@ -14,13 +15,14 @@ from steadyrl.reports.page.panels import Palette
 
 HEADINGS = {
     "return": "return",
-    "gini_deviation": "GD",
+    "undiscounted_gini_deviation": GD,
+    "gini_deviation": DISCOUNTED_GD,
     "goal_rate": "goal",
     "red_visit_rate": "red visit",
     "white_path_rate": "white path",
     "optimal_rate": "optimal rate",
 }
-_MARK_HEADINGS = {"mean": "mean", "gini_deviation": "GD", "cvar_10": "CVaR 10 %"}
+_MARK_HEADINGS = {"mean": "mean", "gini_deviation": GD, "cvar_10": "CVaR 10 %"}
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1, below: Sequence[str] = ()) -> str:

@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from steadyrl.base.shown import shown
+from steadyrl.base.signals import may_be_interrupt
 from steadyrl.envs.episode_metrics import metrics_of
 from steadyrl.envs.simulator import SlotError
 
@@ -17,7 +18,7 @@ RESET, STEP = "(observation, info)", "(observation, reward, terminated, truncate
 
 
 class environment_errors:  # noqa: N801 (a context manager, like contextlib.suppress)
-    """A context whose exceptions are the environment's, `sys.exit()` included; Ctrl-C cannot be told and passes."""
+    """A context whose exceptions are the environment's, `sys.exit()` included; Ctrl-C passes."""
 
     __slots__ = ("_call", "_slot")
 
@@ -31,7 +32,9 @@ class environment_errors:  # noqa: N801 (a context manager, like contextlib.supp
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None or isinstance(error, SlotError | KeyboardInterrupt):
+        if error is None or isinstance(error, SlotError):
+            return
+        if isinstance(error, KeyboardInterrupt) and may_be_interrupt():
             return
         try:
             text = " ".join(str(error).split())

@@ -1,0 +1,101 @@
+"""A warning for a risk aversion so large that doing always the same counts as better than what was learned."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from steadyrl.base.seeding import play_seeds
+from steadyrl.risk import gini_deviation
+from steadyrl.rollouts.collector import FaultyEnvironmentError, Limits, collect
+from steadyrl.rollouts.simulators.choose import simulator_for
+from steadyrl.training.returns import discounted_returns
+
+if TYPE_CHECKING:
+    from steadyrl.agents.agent import Agent
+
+MIN_EPISODES = 2000
+"""Of training: before, a policy may be worse than that because it has not learned yet."""
+RECORDS = 10
+"""The latest, from which the policy's own score is taken."""
+MAX_ACTIONS, MAX_PLAYED, MIN_PLAYED = 5, 20, 8
+"""Actions that are tried, spread over the space; and episodes of each."""
+SHARE = 0.02
+"""Of the steps of training, at most, that all this may take."""
+
+
+@dataclass(frozen=True)
+class _ConstantActor:
+    """Takes the same action in every step."""
+
+    action: Any
+    policy: Any = None
+
+    def features(self, observations: Any) -> Any:
+        return observations
+
+    def act(self, features: Any, noise: Any) -> Any:
+        return np.repeat(np.asarray(self.action)[None], len(features), axis=0)
+
+    def to_space(self, actions: Any) -> Any:
+        return actions
+
+
+def warn_if_a_constant_action_is_better(agent: Agent) -> None:
+    """Warn if mean - lambda GD of an action that never changes is above that of the trained policy."""
+    recent = [record for record in agent.history[-RECORDS:] if "gini_deviation" in record]
+    risk_aversion = getattr(agent.settings, "risk_aversion", 0.0)
+    if not risk_aversion or agent.episodes < MIN_EPISODES or not recent:
+        return
+    mean, deviation, length = (
+        float(np.mean([record[name] for record in recent]))
+        for name in ("discounted_return", "gini_deviation", "length")
+    )
+    own, actions = mean - risk_aversion * deviation, _some_actions(agent.action_space)
+    episodes = min(int(SHARE * agent.timesteps / (length * len(actions))), MAX_PLAYED)
+    if episodes < MIN_PLAYED:
+        return
+    for action in actions:
+        returns = _returns(agent, action, episodes, most_steps=int(10 * length) + 100)
+        if returns is None:
+            continue
+        score = float(returns.mean() - risk_aversion * gini_deviation(returns))
+        # Noise; and a policy that has found this very action still explores a little.
+        margin = 2 * (1 + risk_aversion) * float(returns.std()) / episodes**0.5 + 0.1 * abs(score)
+        if score - margin > own:
+            warnings.warn(
+                f"{agent.env_name}: action {np.asarray(action).tolist()} in every step scores {score:.4g} "
+                f"(mean - lambda GD, risk_aversion={risk_aversion:g}), the trained policy {own:.4g}. Lower "
+                "risk_aversion, train longer, or try risk_aversion=0 to see whether the method learns here at all.",
+                UserWarning,
+                stacklevel=3,
+            )
+            return
+
+
+def _some_actions(space: gym.Space[Any]) -> list[Any]:
+    if isinstance(space, Discrete):
+        chosen = np.linspace(0, int(space.n) - 1, min(int(space.n), MAX_ACTIONS)).round().astype(int)
+        return [np.int64(space.start + k) for k in chosen]
+    assert isinstance(space, Box), "see `check_spaces`"
+    low, high = (np.nan_to_num(x, neginf=-1.0, posinf=1.0) for x in (space.low, space.high))
+    return [(low + (high - low) * share).astype(space.dtype) for share in (0.0, 0.5, 1.0)]
+
+
+def _returns(agent: Agent, action: Any, episodes: int, most_steps: int) -> Any:
+    """[n]: discounted returns; None if episodes with this action do not end."""
+    engine = "gymnasium" if agent.engine == "compiled" else agent.engine
+    simulator = simulator_for(engine, agent.source, episodes)
+    actor: Any = _ConstantActor(action)
+    try:
+        played = collect(simulator, actor, play_seeds(agent.seed, episodes), Limits(agent.env_name, most_steps), True)
+    except FaultyEnvironmentError:
+        return None
+    finally:
+        simulator.close()
+    return discounted_returns(played.rewards, agent.gamma)

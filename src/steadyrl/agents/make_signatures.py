@@ -1,0 +1,72 @@
+"""Writes `steadyrl.agents.signatures` from the settings classes: `python -m steadyrl.agents.make_signatures`."""
+
+from __future__ import annotations
+
+import types
+import typing
+from pathlib import Path
+from typing import Any
+
+from steadyrl.agents.describe import Described, settings_of
+from steadyrl.agents.registry import AGENTS
+from steadyrl.base.settings import Rule
+
+_LAST = ("Auto", "None")
+PATH = Path(__file__).with_name("signatures.py")
+"""The module that is written."""
+
+_HEAD = '''"""Keyword arguments of the agents, for editors and type checkers. Written by `make signatures`."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+Auto = Literal["auto"] | None
+"""Chooses a default that depends on other settings or on the environment."""
+'''
+
+
+def source() -> str:
+    """The text of the module: a `TypedDict` for each agent of this package, with all settings and their aliases."""
+    own = [kind for kind in AGENTS.values() if kind.__module__.startswith(f"{__package__}.")]
+    return "\n\n".join([_HEAD, *map(_class, own)])
+
+
+def _class(agent: Any) -> str:
+    kinds: dict[str, dict[str, None]] = {}  # Name -> the parts of its type, in order and once each.
+    for described in settings_of(agent):
+        for name in (described.name, *described.aliases):
+            kinds.setdefault(name, {}).update(dict.fromkeys(_parts(described)))
+    lines = [f"    {name}: {' | '.join(sorted(parts, key=_LAST.__contains__))}" for name, parts in kinds.items()]
+    head = f'class {agent.__name__}Kwargs(TypedDict, total=False):\n    """Settings of `{agent.__name__}`."""\n'
+    return "\n".join([head, *lines, ""])
+
+
+def _parts(described: Described) -> list[str]:
+    """The members of the union of what a setting may be, under all choices."""
+    parts = []
+    for choice, field in described.fields.items():
+        kind = described.types[choice]
+        for member in typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,):
+            parts += _names(member, field.metadata["choices"])
+        parts += ["Auto"] if isinstance(field.default, Rule) else []
+    return parts
+
+
+def _names(kind: Any, choices: tuple[str, ...] | None) -> list[str]:
+    if kind is str and choices is not None:
+        quoted = ", ".join(f'"{choice}"' for choice in choices)
+        return [f"Literal[{quoted}]"]
+    if typing.get_origin(kind) is tuple:
+        item = typing.get_args(kind)[0].__name__
+        return [f"tuple[{item}, ...]", f"list[{item}]"]
+    return ["None" if kind is types.NoneType else kind.__name__]
+
+
+def main() -> None:
+    """Write the module."""
+    PATH.write_text(source(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,365 @@
+"""Keyword arguments of the agents, for editors and type checkers. Written by `make signatures`."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+Auto = Literal["auto"] | None
+"""Chooses a default that depends on other settings or on the environment."""
+
+
+class ReinforceKwargs(TypedDict, total=False):
+    """Settings of `Reinforce`."""
+
+    policy_learning_rate: float | Auto
+    learning_rate: float | Auto
+    value_learning_rate: float | Auto
+    network: Literal["auto", "table", "mlp"] | Auto
+    hidden: tuple[int, ...] | list[int]
+    episodes_per_update: int | Auto
+    gamma: float
+    normalise_observations: bool
+    normalize_observations: bool
+    max_episode_steps: int
+    optimiser: Literal["sgd", "adam"]
+    optimizer: Literal["sgd", "adam"]
+    initial_log_std: float
+    log_std_init: float
+    inner_updates: int
+    n_epochs: int
+    ratio_range: float
+    least_selected: float
+
+
+class PPOKwargs(TypedDict, total=False):
+    """Settings of `PPO`."""
+
+    policy_learning_rate: float | Auto
+    learning_rate: float | Auto
+    value_learning_rate: float | Auto
+    network: Literal["auto", "table", "mlp"] | Auto
+    hidden: tuple[int, ...] | list[int]
+    episodes_per_update: int
+    gamma: float
+    normalise_observations: bool | Auto
+    normalize_observations: bool | Auto
+    max_episode_steps: int
+    optimiser: Literal["sgd", "adam"]
+    optimizer: Literal["sgd", "adam"]
+    initial_log_std: float
+    log_std_init: float
+    inner_updates: int | Auto
+    n_epochs: int | Auto
+    minibatch_size: int | Auto
+    batch_size: int | Auto
+    gae_lambda: float
+    clip_range: float
+    entropy_coefficient: float | Auto
+    ent_coef: float | Auto
+    value_coefficient: float
+    vf_coef: float
+    max_gradient_norm: float
+    max_grad_norm: float
+    normalise_advantages: bool
+    normalize_advantage: bool
+    normalize_advantages: bool
+    bootstrap_on_truncation: bool
+
+
+class MeanGiniKwargs(TypedDict, total=False):
+    """Settings of `MeanGini`."""
+
+    risk_aversion: float
+    mean: Literal["vpg", "ppo"]
+    policy_learning_rate: float | Auto
+    learning_rate: float | Auto
+    value_learning_rate: float | Auto
+    network: Literal["auto", "table", "mlp"] | Auto
+    hidden: tuple[int, ...] | list[int]
+    episodes_per_update: int | Auto
+    gamma: float
+    normalise_observations: bool | Auto
+    normalize_observations: bool | Auto
+    max_episode_steps: int
+    optimiser: Literal["sgd", "adam"]
+    optimizer: Literal["sgd", "adam"]
+    initial_log_std: float
+    log_std_init: float
+    inner_updates: int | Auto
+    n_epochs: int | Auto
+    ratio_range: float
+    least_selected: float
+    estimator: Literal["unbiased", "paper"]
+    minibatch_size: int | Auto
+    batch_size: int | Auto
+    gae_lambda: float
+    clip_range: float
+    entropy_coefficient: float | Auto
+    ent_coef: float | Auto
+    value_coefficient: float
+    vf_coef: float
+    max_gradient_norm: float
+    max_grad_norm: float
+    normalise_advantages: bool
+    normalize_advantage: bool
+    normalize_advantages: bool
+    bootstrap_on_truncation: bool
+    risk_ratios: Literal["step", "trajectory"]
+    ratio_bound: float
+
+
+class MVOKwargs(TypedDict, total=False):
+    """Settings of `MVO`."""
+
+    risk_aversion: float
+    mean: Literal["vpg", "ppo"]
+    policy_learning_rate: float | Auto
+    learning_rate: float | Auto
+    value_learning_rate: float | Auto
+    network: Literal["auto", "table", "mlp"] | Auto
+    hidden: tuple[int, ...] | list[int]
+    episodes_per_update: int | Auto
+    gamma: float
+    normalise_observations: bool | Auto
+    normalize_observations: bool | Auto
+    max_episode_steps: int
+    optimiser: Literal["sgd", "adam"]
+    optimizer: Literal["sgd", "adam"]
+    initial_log_std: float
+    log_std_init: float
+    inner_updates: int | Auto
+    n_epochs: int | Auto
+    ratio_range: float
+    least_selected: float
+    minibatch_size: int | Auto
+    batch_size: int | Auto
+    gae_lambda: float
+    clip_range: float
+    entropy_coefficient: float | Auto
+    ent_coef: float | Auto
+    value_coefficient: float
+    vf_coef: float
+    max_gradient_norm: float
+    max_grad_norm: float
+    normalise_advantages: bool
+    normalize_advantage: bool
+    normalize_advantages: bool
+    bootstrap_on_truncation: bool
+    risk_ratios: Literal["step", "trajectory"]
+    ratio_bound: float
+
+
+class TamarKwargs(TypedDict, total=False):
+    """Settings of `Tamar`."""
+
+    risk_aversion: float
+    threshold: float
+    mean: Literal["vpg", "ppo"]
+    policy_learning_rate: float | Auto
+    learning_rate: float | Auto
+    value_learning_rate: float | Auto
+    network: Literal["auto", "table", "mlp"] | Auto
+    hidden: tuple[int, ...] | list[int]
+    episodes_per_update: int
+    gamma: float
+    normalise_observations: bool | Auto
+    normalize_observations: bool | Auto
+    max_episode_steps: int
+    optimiser: Literal["sgd", "adam"] | Auto
+    optimizer: Literal["sgd", "adam"] | Auto
+    initial_log_std: float
+    log_std_init: float
+    moments_learning_rate: float | Auto
+    initial_mean: float
+    initial_variance: float
+    inner_updates: int
+    n_epochs: int
+    minibatch_size: int
+    batch_size: int
+    gae_lambda: float
+    clip_range: float
+    entropy_coefficient: float | Auto
+    ent_coef: float | Auto
+    value_coefficient: float
+    vf_coef: float
+    max_gradient_norm: float
+    max_grad_norm: float
+    normalise_advantages: bool
+    normalize_advantage: bool
+    normalize_advantages: bool
+    bootstrap_on_truncation: bool
+    risk_ratios: Literal["step", "trajectory"]
+    ratio_bound: float
+
+
+class MVPKwargs(TypedDict, total=False):
+    """Settings of `MVP`."""
+
+    risk_aversion: float
+    mean: Literal["vpg", "ppo"]
+    policy_learning_rate: float | Auto
+    learning_rate: float | Auto
+    value_learning_rate: float | Auto
+    network: Literal["auto", "table", "mlp"] | Auto
+    hidden: tuple[int, ...] | list[int]
+    episodes_per_update: int
+    gamma: float
+    normalise_observations: bool | Auto
+    normalize_observations: bool | Auto
+    max_episode_steps: int
+    optimiser: Literal["sgd", "adam"] | Auto
+    optimizer: Literal["sgd", "adam"] | Auto
+    initial_log_std: float
+    log_std_init: float
+    dual_learning_rate: float | Auto
+    initial_dual: float
+    inner_updates: int
+    n_epochs: int
+    minibatch_size: int
+    batch_size: int
+    gae_lambda: float
+    clip_range: float
+    entropy_coefficient: float | Auto
+    ent_coef: float | Auto
+    value_coefficient: float
+    vf_coef: float
+    max_gradient_norm: float
+    max_grad_norm: float
+    normalise_advantages: bool
+    normalize_advantage: bool
+    normalize_advantages: bool
+    bootstrap_on_truncation: bool
+    risk_ratios: Literal["step", "trajectory"]
+    ratio_bound: float
+
+
+class QLearningKwargs(TypedDict, total=False):
+    """Settings of `QLearning`."""
+
+    q_learning_rate: float
+    learning_rate: float
+    episodes_per_update: int
+    gamma: float
+    max_episode_steps: int
+    exploration: float
+    bootstrap_on_truncation: bool | Auto
+    update_after: Literal["step", "episode"]
+    final_exploration: float
+    exploration_steps: int
+
+
+class DQNKwargs(TypedDict, total=False):
+    """Settings of `DQN`."""
+
+    learning_rate: float
+    hidden: tuple[int, ...] | list[int]
+    batch_size: int
+    gamma: float
+    max_episode_steps: int
+    buffer_size: int
+    learning_starts: int
+    train_freq: int
+    gradient_steps: int | Auto
+    bootstrap_on_truncation: bool | Auto
+    target_update_interval: int
+    tau: float
+    exploration_initial_eps: float
+    exploration_final_eps: float
+    exploration_steps: int
+    double: bool
+    huber: bool
+
+
+class TD3Kwargs(TypedDict, total=False):
+    """Settings of `TD3`."""
+
+    learning_rate: float
+    hidden: tuple[int, ...] | list[int]
+    batch_size: int
+    gamma: float
+    max_episode_steps: int
+    buffer_size: int
+    learning_starts: int
+    train_freq: int
+    gradient_steps: int | Auto
+    bootstrap_on_truncation: bool | Auto
+    tau: float
+    policy_delay: int
+    exploration_noise: float
+    target_policy_noise: float
+    target_noise_clip: float
+
+
+class MVPIKwargs(TypedDict, total=False):
+    """Settings of `MVPI`."""
+
+    risk_aversion: float
+    solver: Literal["q_learning", "dqn", "td3"]
+    learning_rate: float
+    q_learning_rate: float
+    hidden: tuple[int, ...] | list[int]
+    episodes_per_update: int
+    batch_size: int
+    gamma: float
+    max_episode_steps: int
+    exploration: float
+    bootstrap_on_truncation: bool | Auto
+    initial_dual: float
+    episodes_per_iteration: int
+    buffer_size: int
+    learning_starts: int
+    train_freq: int
+    gradient_steps: int | Auto
+    target_update_interval: int
+    tau: float
+    exploration_initial_eps: float
+    exploration_final_eps: float
+    exploration_steps: int
+    double: bool
+    huber: bool
+    policy_delay: int
+    exploration_noise: float
+    target_policy_noise: float
+    target_noise_clip: float
+
+
+class MeanRiskKwargs(TypedDict, total=False):
+    """Settings of `MeanRisk`."""
+
+    risk_aversion: float
+    measure: str
+    mean: Literal["vpg", "ppo"]
+    policy_learning_rate: float | Auto
+    learning_rate: float | Auto
+    value_learning_rate: float | Auto
+    network: Literal["auto", "table", "mlp"] | Auto
+    hidden: tuple[int, ...] | list[int]
+    episodes_per_update: int | Auto
+    gamma: float
+    normalise_observations: bool | Auto
+    normalize_observations: bool | Auto
+    max_episode_steps: int
+    optimiser: Literal["sgd", "adam"]
+    optimizer: Literal["sgd", "adam"]
+    initial_log_std: float
+    log_std_init: float
+    inner_updates: int | Auto
+    n_epochs: int | Auto
+    ratio_range: float
+    least_selected: float
+    minibatch_size: int | Auto
+    batch_size: int | Auto
+    gae_lambda: float
+    clip_range: float
+    entropy_coefficient: float | Auto
+    ent_coef: float | Auto
+    value_coefficient: float
+    vf_coef: float
+    max_gradient_norm: float
+    max_grad_norm: float
+    normalise_advantages: bool
+    normalize_advantage: bool
+    normalize_advantages: bool
+    bootstrap_on_truncation: bool
+    risk_ratios: Literal["step", "trajectory"]
+    ratio_bound: float

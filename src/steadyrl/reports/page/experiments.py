@@ -1,0 +1,32 @@
+"""The methods of the paper's experiments, by the runs that `steadyrl reproduce` makes of them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from steadyrl.reports.page.runs_found import FoundRun
+from steadyrl.runs.experiment import Method, load_experiment, names
+
+
+def experiment_method(run: FoundRun) -> Method | None:
+    """The method of an experiment that a run is of; None if it is of none.
+
+    It is if its folder is below one with the name of the method, with the same environment, agent and settings.
+    """
+    settings = run.config["settings"]
+    for method in _methods().get(run.env_id, ()):
+        same = (method.name, method.agent) == (run.folder.parent.name, run.config["agent"])
+        if same and all(settings.get(name) == value for name, value in method.settings.items()):
+            return method
+    return None
+
+
+@cache
+def _methods() -> dict[str, tuple[Method, ...]]:
+    """Environment -> the methods of its experiment, and those of its sensitivity study."""
+    methods = {}
+    for name in names():
+        experiment = load_experiment(name)
+        sensitivity = experiment.sensitivity_experiment()
+        methods[experiment.env] = experiment.methods + (sensitivity.methods if sensitivity else ())
+    return methods

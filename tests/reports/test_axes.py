@@ -1,0 +1,64 @@
+"""The y axes of learning curves: not flattened by a few outliers, and without repeated tick labels."""
+
+import numpy as np
+import pytest
+from report_runs import fake_run, figures_of, text_of
+
+from steadyrl.reports.page import page, write_report
+from steadyrl.reports.page.learning import Curve
+from steadyrl.reports.page.limits import robust_limits
+from steadyrl.reports.page.panels import Palette, curve_panel
+
+HINT = "Some values lie outside this range"
+
+
+@pytest.fixture(autouse=True)
+def _without_plotly(monkeypatch):
+    monkeypatch.setattr(page, "_plotly_js", lambda: "")
+
+
+def curve(values, error=None):
+    return Curve(np.arange(1.0, len(values) + 1), np.array(values), None if error is None else np.array(error))
+
+
+def test_limits_leave_out_a_hundredth_at_either_end():
+    values = np.linspace(0, 1, 200)
+    assert robust_limits([curve(values)]) is None
+    values[0] = -1000.0
+    low, high = robust_limits([curve(values)])
+    assert -0.1 < low < 0.02
+    assert 0.98 < high < 1.1
+
+
+def test_a_method_of_its_own_is_not_cut_off():
+    far = curve(np.full(20, -1000.0))
+    assert robust_limits([far, *(curve(np.linspace(0, 1, 200)) for _ in range(3))]) is None
+
+
+def test_bands_count():
+    error = np.zeros(200)
+    error[0] = 1e6
+    assert robust_limits([curve(np.linspace(0, 1, 200), error)]) is not None
+
+
+@pytest.mark.parametrize("values", [[1.0] * 200, [1.0, 2.0], [np.nan] * 3, [0.0] * 199 + [5.0]])
+def test_without_a_spread_all_is_shown(values):
+    assert robust_limits([curve(values)]) is None
+
+
+def test_the_page_says_that_values_lie_outside(tmp_path):
+    rising = [{"episodes": e, "return": float(e), "goal_rate": 0.5} for e in range(1, 201)]
+    fake_run(tmp_path / "mg" / "seed0", records=rising)
+    assert HINT not in text_of(write_report(tmp_path, episodes=20))
+    fake_run(tmp_path / "mvo" / "seed0", agent="mvo", records=[{**rising[0], "return": -1e6}, *rising[1:]])
+    written = write_report(tmp_path, episodes=20)
+    assert text_of(written).count(HINT) == 1
+    returns, rate = figures_of(written)
+    assert returns["layout"]["yaxis"]["range"][0] > -50
+    assert rate["layout"]["yaxis"]["range"] == [-0.03, 1.03]
+    assert -1e6 in returns["data"][1]["y"]  # Zooming out shows it.
+
+
+def test_percentages_have_the_decimals_of_their_range():
+    figure = curve_panel({"mg": curve([0.0, 0.0004, 0.0009])}, "optimal_rate", Palette(["mg"]))
+    assert figure["layout"]["yaxis"]["tickformat"] == "~%"
