@@ -25,6 +25,9 @@ sys.path.append(str(Path(__file__).parents[2] / "tests"))
 from reference import algorithm_1
 
 PLAIN_ROUNDS = 4
+PAPER = {"gamma": 0.999, "optimiser": "sgd", "policy_learning_rate": 1e-4, "value_learning_rate": 1e-2}
+PAPER |= {"episodes_per_update": 50, "risk_aversion": 1.2}
+"""The settings of the paper, which the plain loop implements."""
 
 
 def compiled(agents, episodes):
@@ -57,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     env, chunk = resolve("steadyrl/GuardedMaze-v0"), options.episodes // options.stages
 
     def make_agents():
-        return [steadyrl.MeanGini(env, seed=s) for s in range(options.seeds)]
+        return [steadyrl.MeanGini(env, seed=s, **PAPER) for s in range(options.seeds)]
 
     compiled(make_agents(), 50)  # Compiles.
     agents, stages = make_agents(), []

@@ -48,7 +48,8 @@ def make_ours():
     """Our agent, trained in a simulator that records."""
     import steadyrl
 
-    settings = {"episodes_per_update": SHAPE["episodes"], "inner_updates": SHAPE["passes"]}
+    settings = {"episodes_per_update": SHAPE["episodes"], "inner_updates": SHAPE["passes"], "minibatch_size": 0}
+    settings |= {"normalise_observations": False, "value_learning_rate": 3e-4, "entropy_coefficient": 0.01}
     agent = steadyrl.MeanGini(ENV, mean="ppo", engine="mujoco", hidden=tuple(SHAPE["hidden"]), seed=0, **settings)
     return RecordedTraining(agent)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.learning import compare, report
+from benchmarks.learning import compare, defaults, report
 from benchmarks.learning.compare import Family
 from benchmarks.learning.train_one import EVALUATION_EPISODES, train_one, windows
 from benchmarks.peers import environment
@@ -114,3 +114,15 @@ def test_peers_are_trained_from_the_same_description(name, tmp_path):
     compare.train_missing(family, file, [(ENV, family.peer, 0)], threads=1)
     (run,) = family.finished(file).values()
     assert run["timesteps"] >= 300
+
+
+def test_defaults_at_a_tiny_scale(tmp_path, monkeypatch):
+    """One run of a table and one of a network make a table and a page."""
+    monkeypatch.setattr(defaults, "EVALUATED", 3)
+    runs = [
+        defaults.run("FrozenLake-v1", "Q-learning", 0, episodes=5),
+        defaults.run("Pendulum-v1", "PPO", 0, steps=400),
+    ]
+    assert defaults.table(runs).count("\n") == 3
+    assert "| Pendulum-v1 | PPO | 1 | -" in defaults.page(runs)
+    assert len(defaults.cases()) == 24

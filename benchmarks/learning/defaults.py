@@ -1,0 +1,142 @@
+"""What agents learn with their defaults, in environments that newcomers try first.
+
+    python -m benchmarks.learning.defaults             # trains what is missing, prints the table
+    python -m benchmarks.learning.defaults --report    # writes docs/results/defaults.md
+
+20,000 episodes in the small Discrete environments, 200,000 steps in Pendulum and CartPole. Each run leaves a line of
+JSON in results/defaults/runs.jsonl; what is there is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import steadyrl
+from steadyrl.training.run_folder import versions
+
+RESULTS, PAGE = Path("results/defaults/runs.jsonl"), Path("docs/results/defaults.md")
+SEEDS = (0, 1, 2)
+EPISODES, STEPS, EVALUATED = 20_000, 200_000, 300
+TABLES = {
+    "FrozenLake-v1": ("FrozenLake-v1", {}, 0.6),
+    "FrozenLake-v1, not slippery": ("FrozenLake-v1", {"is_slippery": False}, 0.95),
+    "Taxi-v4": ("Taxi-v4", {}, 5),
+    "CliffWalking-v1": ("CliffWalking-v1", {}, -20),
+}
+"""Title -> id, options, and the return that should be reached."""
+NETWORKS = {"Pendulum-v1": -250, "CartPole-v1": 400}
+AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "REINFORCE": ("Reinforce", {}),
+    "MG": ("MeanGini", {}),
+    "PPO": ("PPO", {}),
+    "MG with PPO": ("MeanGini", {"mean": "ppo"}),
+    "Q-learning": ("QLearning", {}),
+}
+IN_NETWORKS = ("PPO", "MG with PPO")
+
+
+def cases() -> list[tuple[str, str]]:
+    """Environment and agent."""
+    return [(env, agent) for env in TABLES for agent in AGENTS] + [
+        (env, agent) for env in NETWORKS for agent in IN_NETWORKS
+    ]
+
+
+def make(title: str, limit: bool = False) -> gym.Env[Any, Any]:
+    """The environment; with a time limit for evaluation where it has none."""
+    name, options, _ = TABLES.get(title, (title, {}, 0))
+    more = {"max_episode_steps": 1000} if limit and name == "CliffWalking-v1" else {}
+    return gym.make(name, **options, **more)
+
+
+def run(title: str, agent_title: str, seed: int, episodes: int = EPISODES, steps: int = STEPS) -> dict[str, Any]:
+    """Train and evaluate one agent."""
+    kind, settings = AGENTS[agent_title]
+    agent = getattr(steadyrl, kind)(make(title), seed=seed, **settings)
+    budget = {"total_episodes": episodes} if title in TABLES else {"total_timesteps": steps}
+    agent.learn(**budget, progress_bar=False)
+    returns = [record["return"] for record in agent.history]
+    report = steadyrl.evaluate(agent, make(title, limit=True), episodes=EVALUATED)
+    return {
+        "env": title,
+        "agent": agent_title,
+        "seed": seed,
+        "timesteps": agent.timesteps,
+        "training": float(np.mean(returns[-max(1, len(returns) // 10) :])),
+        "evaluation": report.mean.value,
+        "gini_deviation": report.gini_deviation.value,
+        "date": datetime.date.today().isoformat(),
+        "versions": versions(),
+    }
+
+
+def table(runs: list[dict[str, Any]]) -> str:
+    """Mean evaluation return of all seeds, and the lowest; in training the mean of the last tenth."""
+    lines = [
+        "| environment | agent | seeds | evaluation: mean (lowest) | GD | last tenth of training | asked |",
+        "| --- " * 7 + "|",
+    ]
+    goals = {**{title: goal for title, (_, _, goal) in TABLES.items()}, **NETWORKS}
+    for env, agent in cases():
+        some = [one for one in runs if (one["env"], one["agent"]) == (env, agent)]
+        if some:
+            mean = {name: np.mean([one[name] for one in some]) for name in ("evaluation", "gini_deviation", "training")}
+            lowest = min(one["evaluation"] for one in some)
+            lines.append(
+                f"| {env} | {agent} | {len(some)} | {mean['evaluation']:.2f} ({lowest:.2f}) | "
+                f"{mean['gini_deviation']:.2f} | {mean['training']:.2f} | {goals[env]} |"
+            )
+    return "\n".join(lines)
+
+
+def page(runs: list[dict[str, Any]]) -> str:
+    """The page about all runs."""
+    used = runs[-1]
+    installed = ", ".join(f"{name} {version}" for name, version in used["versions"].items())
+    return f"""# What the defaults learn
+
+Agents with their default settings, {EPISODES:,} episodes in the small Discrete environments (tables), {STEPS:,} steps
+in Pendulum and CartPole (networks). Returns are undiscounted; evaluation is {EVALUATED} episodes of the trained policy,
+with sampled actions. The last tenth of training includes exploration.
+
+{table(runs)}
+
+Command: `python -m benchmarks.learning.defaults`; seeds {", ".join(map(str, SEEDS))}; {used["date"]}; {installed}.
+
+Vanilla policy gradients (REINFORCE, and MG without `mean="ppo"`) are the slowest of these where episodes are long and
+rewards come late, as in Taxi, and they can settle on a poor policy in FrozenLake if steps are larger. There take PPO,
+`MeanGini(env, mean="ppo")`, or Q-learning if risk does not matter. In Pendulum and other continuous control, use
+`mean="ppo"` or TD3.
+"""
+
+
+def main() -> None:
+    """Train what is missing; print the table, or write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--report", action="store_true", help="write the page from what is there")
+    parser.add_argument("--part", default="0/1", help="the share of the runs, such as 0/2: for two processes")
+    arguments = parser.parse_args()
+    runs = [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+    if arguments.report:
+        PAGE.write_text(page(runs))
+        return
+    index, parts = map(int, arguments.part.split("/"))
+    done = {(one["env"], one["agent"], one["seed"]) for one in runs}
+    missing = [(*case, seed) for seed in SEEDS for case in cases() if (*case, seed) not in done][index::parts]
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    for case in missing:
+        runs.append(run(*case))
+        with RESULTS.open("a") as file:
+            file.write(json.dumps(runs[-1]) + "\n")
+        print(table(runs[-1:]).splitlines()[-1], flush=True)
+
+
+if __name__ == "__main__":
+    main()
