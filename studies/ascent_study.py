@@ -8,8 +8,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from ascent import Ascent, Outcome, Sweep, climb, refine
-
-from steadyrl.training.progress import make_bar
+from bars import make_bar
 
 LAMBDAS = {
     "gini_deviation": (0.0, 0.6, 0.8, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8),

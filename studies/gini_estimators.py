@@ -21,12 +21,12 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import tyro
+from bars import make_bar
 from gini_cases import SEED, SIZES, Case, Floats, MazePool, gaussian, reach, white_or_short
 from markdown_page import provenance, table, wrap
 from scipy.stats import norm
 
 from steadyrl.risk import gini_weights, gini_weights_unbiased
-from steadyrl.training.progress import make_bar
 
 ESTIMATORS: dict[str, Callable[[Floats], Floats]] = {
     "paper": lambda R: -gini_weights(R) / (R.shape[-1] - 1),

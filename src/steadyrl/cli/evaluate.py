@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import tyro
 
+from steadyrl.base.shown import shown
 from steadyrl.cli.arguments import Count, Flag, Pairs, named, options_of
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Compare:
 
 def _played(env_id: str, options: dict[str, Any], episodes: str, actions: str, seed: int) -> str:
     """What was played, in a line."""
-    set_to = ", ".join(f"{name}={_text(value)}" for name, value in options.items())
+    set_to = ", ".join(f"{name}={shown(value, 40, quotes=False)}" for name, value in options.items())
     return f"in {env_id}{f' ({set_to})' if set_to else ''}, {episodes}, {actions}, seed {seed}"
 
 
