@@ -6,22 +6,13 @@ import sys
 
 import gymnasium as gym
 import pytest
+from commands import refusal as fails
 
 from steadyrl.cli.arguments import HUGE, confirm_budget
 from steadyrl.cli.main import main
 from steadyrl.envs.options import checked_options
 
 LAKE = "FrozenLake-v1"
-
-
-def fails(capsys, *arguments):
-    """The one line that a wrong command ends in."""
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    assert stop.value.code == 2
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1, lines
-    return lines[0]
 
 
 @pytest.fixture

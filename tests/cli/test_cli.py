@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import refusal as fails
 
 import steadyrl
 from steadyrl.agents import AGENTS
@@ -15,16 +16,6 @@ from steadyrl.cli.main import main
 from steadyrl.training.run_folder import read_config, read_metrics
 
 ENV = "steadyrl/GuardedMaze-v0"
-
-
-def fails(capsys, *arguments):
-    """The one line that a wrong command ends in."""
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    assert stop.value.code == 2
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1, lines
-    return lines[0]
 
 
 @pytest.fixture

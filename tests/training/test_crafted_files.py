@@ -7,12 +7,12 @@ import sys
 
 import numpy as np
 import pytest
+from commands import refusal
 from crafted_files import craft
 from hypothesis import given
 from hypothesis import strategies as st
 
 import steadyrl
-from steadyrl.cli.main import main
 
 MAZE = "steadyrl/GuardedMaze-v0"
 
@@ -43,13 +43,6 @@ def written(files, tmp_path):
 
 def named(env, /, **options):
     return lambda header, arrays: header.update(env={"id": env, "options": options})
-
-
-def refusal(capsys, *command):
-    with pytest.raises(SystemExit) as stop:
-        main(list(map(str, command)))
-    assert stop.value.code == 2
-    return capsys.readouterr().err.strip()
 
 
 EVIL = """

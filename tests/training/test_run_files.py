@@ -5,6 +5,7 @@ from pathlib import Path
 
 import gymnasium as gym
 import pytest
+from commands import refusal
 from crafted_files import craft
 from interrupted_runs import MAZE, make_job, raising_at
 
@@ -19,14 +20,6 @@ from steadyrl.training.run_folder import is_complete, resume_files
 
 TRAIN = ["train", MAZE, "--episodes", "50", "--no-progress", "--out"]
 MINE = {"error.txt": "mine", ".notes.partial": "mine", ".draft.12.partial": "mine", "resume.txt": "mine"}
-
-
-def refusal(capsys, *command):
-    with pytest.raises(SystemExit) as stop:
-        main(list(map(str, command)))
-    assert stop.value.code == 2
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    return line
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from commands import refusal
 from interrupted_runs import MAZE, make_job
 
 import steadyrl
@@ -15,15 +16,6 @@ from steadyrl.runs.job import run_job
 from steadyrl.training.checkpoint_timer import CheckpointTimer
 
 TRAIN = ["train", MAZE, "--episodes", "50", "--no-progress", "--out"]
-
-
-def refusal(capsys, *command):
-    """The one line with which a command is refused."""
-    with pytest.raises(SystemExit) as stop:
-        main(list(command))
-    assert stop.value.code == 2
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    return line
 
 
 def content(folder):
