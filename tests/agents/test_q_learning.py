@@ -80,8 +80,9 @@ def test_a_run_that_was_killed_goes_on_bit_for_bit(tmp_path):
 
 
 def test_the_papers_form_is_compiled_and_learns_after_episodes():
-    agent = QLearning("steadyrl/GuardedMaze-v0", update_after="episode", episodes_per_update=5)
+    agent = QLearning("steadyrl/GuardedMaze-v0", episodes_per_update=5)
     assert (agent.engine, agent.settings.n, agent.algorithm.batch_kind) == ("compiled", 5, "transitions")
-    assert QLearning("steadyrl/GuardedMaze-v0").engine == "gymnasium"
+    assert QLearning("steadyrl/GuardedMaze-v0", update_after="step").engine == "gymnasium"
+    assert QLearning("FrozenLake-v1").settings.update_after == "step"
     with pytest.raises(ValueError, match="update_after"):
         steadyrl.MVPI("steadyrl/GuardedMaze-v0", update_after="step")

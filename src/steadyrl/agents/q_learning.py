@@ -16,7 +16,7 @@ from steadyrl.agents.agent import Agent
 from steadyrl.agents.networks import EpsilonGreedyTable, Policy, ProbabilityTable, QTable
 from steadyrl.agents.settings import UNLESS_FINITE, AgentSettings, bootstrap_setting
 from steadyrl.base.pytree import Leaf, register_pytree
-from steadyrl.base.settings import override, setting
+from steadyrl.base.settings import Rule, override, setting
 from steadyrl.envs.spaces import is_tabular
 from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics
 from steadyrl.training.transitions import Transitions
@@ -31,7 +31,12 @@ class EpisodeQSettings(AgentSettings):
     """Settings of Q-learning after whole episodes, as the paper's MVPI has it in the Guarded Maze."""
 
     episodes_per_update: int = setting(1, "Whole episodes collected before their steps are learned from.", least=1)
-    q_learning_rate: float = setting(5e-3, "Step size of the action values.", above=0, aliases=("learning_rate",))
+    q_learning_rate: float = setting(
+        5e-3,
+        "Step size of the action values: where rewards are noisy, a small one averages more of them.",
+        above=0,
+        aliases=("learning_rate",),
+    )
     exploration: float = setting(0.1, "epsilon: the share of random actions while learning.", least=0, most=1)
     bootstrap_on_truncation: bool = bootstrap_setting(UNLESS_FINITE)
 
@@ -50,10 +55,16 @@ class EpisodeQSettings(AgentSettings):
 class QLearningSettings(EpisodeQSettings):
     """Settings of Q-learning."""
 
-    q_learning_rate: float = override(EpisodeQSettings, "q_learning_rate", 0.1)
+    q_learning_rate: float = override(
+        EpisodeQSettings,
+        "q_learning_rate",
+        Rule(lambda s, env: 0.1 if s.update_after == "step" else 5e-3, "0.1 at every step, 0.005 after episodes"),
+    )
     update_after: str = setting(
-        "step",
-        "When a step is learned from: right after it, or after the 'episode', as the paper's MVPI has it.",
+        Rule(
+            lambda s, env: "episode" if env.finite else "step", "step; in a known finite MDP episode, which is compiled"
+        ),
+        "When a step is learned from: right after it, or after its 'episode', as the paper's MVPI has it.",
         choices=("step", "episode"),
     )
     final_exploration: float = setting(

@@ -236,14 +236,14 @@ class MVPKwargs(TypedDict, total=False):
 class QLearningKwargs(TypedDict, total=False):
     """Settings of `QLearning`."""
 
-    q_learning_rate: float
-    learning_rate: float
+    q_learning_rate: float | Auto
+    learning_rate: float | Auto
     episodes_per_update: int
     gamma: float
     max_episode_steps: int
     exploration: float
     bootstrap_on_truncation: bool | Auto
-    update_after: Literal["step", "episode"]
+    update_after: Literal["step", "episode"] | Auto
     final_exploration: float
     exploration_steps: int
 
