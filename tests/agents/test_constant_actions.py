@@ -4,6 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
+from gymnasium.wrappers import TransformReward
 
 from steadyrl.agents import MeanGini, constant_actions
 
@@ -37,6 +38,13 @@ def test_it_warns():
     agent = agent_with(Choice(), mean=1.0, deviation=2.0)
     with pytest.warns(UserWarning, match=r"action 0 in every step scores 5 .* policy 0\. Lower risk_aversion"):
         agent.check_trained()
+
+
+@pytest.mark.parametrize("offset", [-100.0, 100.0])
+def test_the_size_of_rewards_does_not_matter(offset):
+    env = TransformReward(Choice(), lambda reward: reward + offset)
+    with pytest.warns(UserWarning, match="action 0 in every step"):
+        agent_with(env, mean=1.0 + offset, deviation=2.0).check_trained()
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_a_run_folder_records_its_environment(module, tmp_path, capsys):
     train(f"{module}:make", "--env-set", "stake=3")
     assert read_config(tmp_path / "run")["env"] == {"id": f"{module}:make", "options": {"stake": 3}}
     assert steadyrl.load(tmp_path / "run").env is None
-    capsys.readouterr()
+    assert f"steadyrl evaluate run --env {module}:make --env-set stake=3" in capsys.readouterr().out
     for command in (["evaluate", "run"], ["compare", "run", "run"]):
         with pytest.raises(SystemExit):
             main([*command, "--episodes", "5"])
@@ -163,8 +163,8 @@ def test_an_error_in_the_environment_keeps_what_was_learned(module, tmp_path, ca
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert line.startswith(f"steadyrl: {module}:Coin: ")
     assert "the coin rolled away" in line
-    assert "50 episodes is saved in run" in line
-    assert steadyrl.load(tmp_path / "run" / "checkpoint.steady").episodes == 50
+    assert "40 episodes is saved in run" in line
+    assert steadyrl.load(tmp_path / "run" / "checkpoint.steady").episodes == 40
     assert "in step" in (tmp_path / "run" / "error.txt").read_text()
 
 

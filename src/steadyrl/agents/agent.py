@@ -340,8 +340,9 @@ def from_file(file: AgentFile, env: AnyEnv | None = None) -> Agent:
     refuse_running_statistics(source.env)
     if source.env is not None and not all(map(spaces.same_spaces, source.spaces, own)):
         raise ValueError(
-            f"{path} was trained on {own[0]} and {own[1]}, but this environment has "
-            "{} and {}. Pass an environment with the same spaces.".format(*source.spaces)
+            "{} was trained on {} and {}, but this environment has {} and {}. Pass one with the same spaces.".format(
+                path, *map(spaces.shown_space, (*own, *source.spaces))
+            )
         )
     try:
         try:

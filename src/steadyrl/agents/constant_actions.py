@@ -19,7 +19,7 @@ from steadyrl.training.returns import discounted_returns
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
 
-MIN_EPISODES = 2000
+MIN_EPISODES = 500
 """Of training: before, a policy may be worse than that because it has not learned yet."""
 RECORDS = 10
 """The latest, from which the policy's own score is taken."""
@@ -60,22 +60,26 @@ def warn_if_a_constant_action_is_better(agent: Agent) -> None:
     episodes = min(int(SHARE * agent.timesteps / (length * len(actions))), MAX_PLAYED)
     if episodes < MIN_PLAYED:
         return
-    for action in actions:
-        returns = _returns(agent, action, episodes, most_steps=int(10 * length) + 100)
-        if returns is None:
-            continue
-        score = float(returns.mean() - risk_aversion * gini_deviation(returns))
-        # Noise; and a policy that has found this very action still explores a little.
-        margin = 2 * (1 + risk_aversion) * float(returns.std()) / episodes**0.5 + 0.1 * abs(score)
-        if score - margin > own:
-            warnings.warn(
-                f"{agent.env_name}: action {np.asarray(action).tolist()} in every step scores {score:.4g} "
-                f"(mean - lambda GD, risk_aversion={risk_aversion:g}), the trained policy {own:.4g}. Lower "
-                "risk_aversion, train longer, or try risk_aversion=0 to see whether the method learns here at all.",
-                UserWarning,
-                stacklevel=3,
-            )
-            return
+    played = {
+        k: returns
+        for k, action in enumerate(actions)
+        if (returns := _returns(agent, action, episodes, most_steps=int(10 * length) + 100)) is not None
+    }
+    scores = {k: float(R.mean() - risk_aversion * gini_deviation(R)) for k, R in played.items()}
+    if not scores:
+        return
+    best = max(scores, key=scores.__getitem__)
+    noise = 2 * (1 + risk_aversion) * float(played[best].std()) / episodes**0.5
+    # A policy that has found this very action still explores a little.
+    exploring = 0.1 * (scores[best] - min(scores.values()))
+    if scores[best] - noise - exploring > own:
+        warnings.warn(
+            f"{agent.env_name}: action {np.asarray(actions[best]).tolist()} in every step scores {scores[best]:.4g} "
+            f"(mean - lambda GD, risk_aversion={risk_aversion:g}), the trained policy {own:.4g}. Lower "
+            "risk_aversion, train longer, or try risk_aversion=0 to see whether the method learns here at all.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _some_actions(space: gym.Space[Any]) -> list[Any]:

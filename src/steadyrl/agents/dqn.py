@@ -18,7 +18,7 @@ from steadyrl.agents.networks import MLP, EpsilonGreedy, QParams
 from steadyrl.agents.replay import ReplaySettings, ReplayUpdate, adam_step
 from steadyrl.base.pytree import Leaf
 from steadyrl.base.settings import override, setting
-from steadyrl.envs.spaces import feature_count
+from steadyrl.envs.spaces import feature_count, shown_space
 from steadyrl.training.algorithm import Algorithm, Learner, Metrics
 from steadyrl.training.replay_buffer import ReplayBatch, TransitionLayout
 
@@ -64,7 +64,9 @@ class DQNUpdate(ReplayUpdate):
     def of(cls, settings: DQNSettings, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> DQNUpdate:
         """For Discrete actions."""
         if not isinstance(action_space, Discrete):
-            raise ValueError(f"{action_space} is not supported by dqn: its actions must be Discrete. Use td3.")
+            raise ValueError(
+                f"{shown_space(action_space)} is not supported by dqn: its actions must be Discrete. Use td3."
+            )
         sizes = (feature_count(observation_space), *settings.hidden, int(action_space.n))
         return cls(EpsilonGreedy(MLP(sizes), int(action_space.start)), settings)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class PPO(PolicyGradientAgent):
-    """Maximizes E[G0]: Algorithm 2 without its Gini part; with `minibatch_size`, PPO as it is commonly used."""
+    """Maximizes E[G0]: PPO as it is commonly used; with `minibatch_size=0`, Algorithm 2 without its Gini part."""
 
     name = "ppo"
     Settings = PPOSettings

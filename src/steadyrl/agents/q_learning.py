@@ -17,7 +17,7 @@ from steadyrl.agents.networks import EpsilonGreedyTable, Policy, ProbabilityTabl
 from steadyrl.agents.settings import UNLESS_FINITE, AgentSettings, bootstrap_setting
 from steadyrl.base.pytree import Leaf, register_pytree
 from steadyrl.base.settings import Rule, override, setting
-from steadyrl.envs.spaces import is_tabular
+from steadyrl.envs.spaces import is_tabular, shown_space
 from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics
 from steadyrl.training.transitions import Transitions
 
@@ -106,8 +106,8 @@ class QLearningUpdate:
         """For Discrete spaces."""
         if not is_tabular(observation_space, action_space):
             raise ValueError(
-                f"{observation_space} and {action_space} are not supported by q_learning: "
-                "it learns a table, so both must be Discrete, from 0."
+                f"{shown_space(observation_space)} and {shown_space(action_space)} are not supported by q_learning: "
+                "it learns a table, so both must be Discrete, from 0. Use dqn or td3."
             )
         assert isinstance(observation_space, Discrete)
         assert isinstance(action_space, Discrete)

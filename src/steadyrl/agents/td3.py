@@ -18,7 +18,7 @@ from steadyrl.agents.networks import MLP, ActionRange, ActorParams, Deterministi
 from steadyrl.agents.replay import ReplaySettings, ReplayUpdate, adam_step
 from steadyrl.base.pytree import Leaf
 from steadyrl.base.settings import setting
-from steadyrl.envs.spaces import feature_count
+from steadyrl.envs.spaces import feature_count, shown_space
 from steadyrl.training.algorithm import Algorithm, Learner, Metrics
 from steadyrl.training.replay_buffer import ReplayBatch, TransitionLayout
 
@@ -61,11 +61,13 @@ class TD3Update(ReplayUpdate):
     def of(cls, settings: TD3Settings, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> TD3Update:
         """For real-valued actions within bounds."""
         if not isinstance(action_space, Box):
-            raise ValueError(f"{action_space} is not supported by td3: its actions must be a Box. Use dqn.")
+            raise ValueError(
+                f"{shown_space(action_space)} is not supported by td3: its actions must be a Box. Use dqn."
+            )
         actions, inputs = ActionRange.of(action_space), feature_count(observation_space)
         if not actions.bounded:
             raise ValueError(
-                f"{action_space} is not supported by td3: every action needs a lowest and a highest value."
+                f"{shown_space(action_space)} is not supported by td3: every action needs a lowest and a highest value."
             )
         policy = DeterministicNetwork(MLP((inputs, *settings.hidden, actions.dimensions)), actions)
         return cls(policy, MLP((inputs + actions.dimensions, *settings.hidden, 1)), settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import shlex
 import sys
 import typing
@@ -126,6 +127,13 @@ def _named_setting(name: str, arguments: Sequence[str]) -> str | None:
 def options_of(texts: tuple[str, ...]) -> dict[str, Any]:
     """Options of an environment, from name=value."""
     return {name: value_of(text, f"--env-set {name}") for name, text in pairs_of("--env-set", texts).items()}
+
+
+def typed_env(env: str, options: Mapping[str, Any]) -> str:
+    """The options of a command that name an environment."""
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in options.items()}
+    given = [f"--env-set {shlex.quote(f'{name}={text}')}" for name, text in texts.items()]
+    return " ".join([f"--env {shlex.quote(env)}", *given])
 
 
 def pairs_of(option: str, texts: tuple[str, ...]) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import tyro
 
 from steadyrl.base.shown import shown
-from steadyrl.cli.arguments import Count, Flag, Pairs, named, options_of
+from steadyrl.cli.arguments import Count, Flag, Pairs, named, options_of, typed_env
 
 if TYPE_CHECKING:
     import gymnasium as gym
@@ -193,15 +192,5 @@ class _Stored(NamedTuple):
             return resolve(name, **{**recorded, **options})
         except PermissionError as error:
             every = {**(self.recorded["options"] or {}), **options}
-            typed = " ".join(["--env", shlex.quote(self.recorded["id"]), *map(_typed, every.items())])
+            typed = typed_env(self.recorded["id"], every)
             raise ValueError(f"{self.path}: {error} If you trust it, name it: {typed}") from None
-
-
-def _typed(option: tuple[str, Any]) -> str:
-    """An option of an environment as it is typed."""
-    name, value = option
-    return f"--env-set {shlex.quote(f'{name}={_text(value)}')}"
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

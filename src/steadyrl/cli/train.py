@@ -24,6 +24,7 @@ from steadyrl.cli.arguments import (
     named,
     options_of,
     pairs_of,
+    typed_env,
 )
 from steadyrl.cli.failures import paths_as_typed
 
@@ -123,7 +124,9 @@ class Train:
         print("\n".join(map(_summary, trained)) or "This run is complete already.")
         if trained and (here / out / FOLDER).is_dir():
             print(_how_to_view(out / FOLDER))
-        print(f"Saved in {out}. Its risk: steadyrl evaluate {shlex.quote(str(out))}")
+        # A file does not choose code to run, so an environment of the user's own is named again.
+        named_again = f" {typed_env(self.env, options)}" if ":" in self.env else ""
+        print(f"Saved in {out}. Its risk: steadyrl evaluate {shlex.quote(str(out))}{named_again}")
 
 
 def _how_to_view(events: Path) -> str:

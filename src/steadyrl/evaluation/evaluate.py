@@ -13,6 +13,7 @@ from gymnasium.vector import VectorEnv
 from steadyrl.agents.agent import Agent
 from steadyrl.envs.resolve import EnvLike, resolve
 from steadyrl.envs.running_statistics import running_statistics
+from steadyrl.envs.spaces import shown_space
 from steadyrl.evaluation.play import play_policy
 from steadyrl.evaluation.risk_report import RiskReport
 
@@ -117,6 +118,6 @@ def _check_spaces(policy: Any, env: gym.Env[Any, Any]) -> None:
         own, other = getattr(policy, name, None), getattr(env, name)
         if own is not None and own != other:
             raise ValueError(
-                f"the agent's {name} is {own}, but this environment's is {other}. "
+                f"the agent's {name} is {shown_space(own)}, but this environment's is {shown_space(other)}. "
                 "Pass an environment with the same spaces."
             )
