@@ -108,7 +108,8 @@ with sampled actions. The last tenth of training includes exploration.
 
 {table(runs)}
 
-Command: `python -m benchmarks.learning.defaults`; as many seeds as the table says, from 0 on; {used["date"]}; {installed}.
+Command: `python -m benchmarks.learning.defaults`; as many seeds as the table says, from 0 on; {used["date"]};
+{installed}.
 
 Vanilla policy gradients (REINFORCE, and MG without `mean="ppo"`) are the slowest of these where episodes are long and
 rewards come late, as in Taxi, and they can settle on a poor policy in FrozenLake if steps are larger. There take PPO,
