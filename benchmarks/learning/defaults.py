@@ -31,7 +31,8 @@ TABLES = {
     "CliffWalking-v1": ("CliffWalking-v1", {}, -20),
 }
 """Title -> id, options, and the return that should be reached."""
-NETWORKS = {"Pendulum-v1": -250, "CartPole-v1": 400}
+NETWORKS: dict[str, float | str] = {"Pendulum-v1": -250, "CartPole-v1": "as before"}
+"""The defaults of PPO before reached 431 and 440 in CartPole in 60,000 steps (seeds 0 and 1), these 500 and 451."""
 AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "REINFORCE": ("Reinforce", {}),
     "MG": ("MeanGini", {}),
