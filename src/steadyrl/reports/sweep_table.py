@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import rich.box
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.table import Table
 
 from steadyrl.base.shown import printable
 from steadyrl.reports.curves import read_curves
 from steadyrl.reports.figures.curves import last_tenth
 from steadyrl.reports.measures import GD, GD_MEANING
+from steadyrl.reports.terminal import print_table
 from steadyrl.training.run_files import METRICS
 from steadyrl.training.run_folder import is_complete
 
@@ -46,7 +46,7 @@ def print_cells(cells: Sequence[Job]) -> None:
     if notes and not shown:
         more = f" And {len(notes) - 1:,} more." if len(notes) > 1 else ""
         raise ValueError(printable(f"no run can be shown in a table: {notes[0]}{more}"))
-    Console().print(table)
+    print_table(table)
     print(GD_MEANING)
     for note in notes:
         print(printable(note))

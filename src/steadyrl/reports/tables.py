@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import rich.box
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.table import Table
 
 from steadyrl.base.files import write_atomic
 from steadyrl.base.shown import printable
 from steadyrl.reports.figures.curves import Curves, Recorded, last_tenth, so_far
 from steadyrl.reports.measures import DISCOUNTED_GD, DISCOUNTED_GD_MEANING
+from steadyrl.reports.terminal import print_table
 from steadyrl.runs.experiment import Experiment, Method, Variant
 from steadyrl.training.run_folder import versions
 
@@ -121,7 +121,7 @@ def print_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell]) ->
     for cell in cells.values():
         values = [_with_error(column.metric, column.values(cell.recorded)) for column in columns]
         table.add_row(cell.variant.name, cell.method.title, *values)
-    Console().print(table)
+    print_table(table)
     for line in _legend(columns):
         print(line)
     for note in _notes(cells.values()):
