@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def table(runs: list[dict[str, Any]]) -> str:
 def page(runs: list[dict[str, Any]]) -> str:
     """The page about all runs."""
     used = runs[-1]
-    installed = ", ".join(f"{name} {version}" for name, version in used["versions"].items())
+    installed = textwrap.fill(", ".join(f"{name} {version}" for name, version in used["versions"].items()), 110)
     return f"""# What the defaults learn
 
 Agents with their default settings, {EPISODES:,} episodes in the small Discrete environments (tables), {STEPS:,} steps

@@ -24,21 +24,22 @@ texts = st.text() | st.from_regex(r"[-+]?[0-9_.]{1,5}(e[0-9]{1,3})?", fullmatch=
 pytestmark = pytest.mark.filterwarnings("ignore:the setting .* is now called:DeprecationWarning")
 
 
-def settings_or_error(make, cls):
-    """Both are right; anything else is raised."""
+def is_settings_or_error(make, cls):
+    """True for both; anything else is raised."""
     try:
         made = make()
         resolved = [made.resolve(EnvKind(tabular=tabular, finite=tabular)) for tabular in (True, False)]
     except ValueError as error:
         lines = str(error).splitlines()
         assert len(lines) == 1, lines
-        return
+        return True
     for one in resolved:
         assert type(one) is cls
         for field in dataclasses.fields(cls):
             assert type(getattr(one, field.name)) in (bool, int, float, str, tuple, type(None))
             assert not isinstance(getattr(one, field.name), Rule)
         assert cls.of(dataclasses.asdict(one)) == one
+    return True
 
 
 @pytest.mark.parametrize("cls", EVERY, ids=lambda cls: cls.__name__)
@@ -46,7 +47,7 @@ def settings_or_error(make, cls):
 @given(data=st.data())
 def test_any_value(cls, data):
     given = data.draw(st.dictionaries(st.sampled_from(sorted(types_of((cls,)))), values, min_size=1, max_size=3))
-    settings_or_error(lambda: cls.of(given), cls)
+    assert is_settings_or_error(lambda: cls.of(given), cls)
 
 
 @pytest.mark.parametrize("cls", EVERY, ids=lambda cls: cls.__name__)
@@ -54,13 +55,13 @@ def test_any_value(cls, data):
 @given(data=st.data())
 def test_any_text(cls, data):
     given = data.draw(st.dictionaries(st.sampled_from(sorted(types_of((cls,)))), texts, min_size=1, max_size=3))
-    settings_or_error(lambda: cls.of_text(given), cls)
+    assert is_settings_or_error(lambda: cls.of_text(given), cls)
 
 
 @pytest.mark.parametrize("cls", EVERY, ids=lambda cls: cls.__name__)
 def test_extreme_values_of_every_setting(cls):
     for name in types_of((cls,)):
         for value in (10**400, -(10**400), 2**31, 2**63, 1e308, -1e308, 5e-324, float("nan"), "", "auto", [], None):
-            settings_or_error(lambda name=name, value=value: cls.of({name: value}), cls)
+            assert is_settings_or_error(lambda name=name, value=value: cls.of({name: value}), cls)
             text = repr(value) if not isinstance(value, str) else value
-            settings_or_error(lambda name=name, text=text: cls.of_text({name: text}), cls)
+            assert is_settings_or_error(lambda name=name, text=text: cls.of_text({name: text}), cls)

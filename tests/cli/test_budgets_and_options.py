@@ -130,3 +130,14 @@ def test_nothing_heavy_is_imported_before_a_command_is_known():
     code = "import sys, steadyrl.cli.main; print({'jax', 'numpy', 'gymnasium', 'tyro'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(("given", "expected"), [(0, False), (1, True), (True, True)])
+def test_switches_take_0_and_1(given, expected):
+    assert checked_options("FrozenLake-v1", {"is_slippery": given}) == {"is_slippery": expected}
+
+
+@pytest.mark.parametrize("given", [[], 2, "no", None])
+def test_switches_take_nothing_else(given):
+    with pytest.raises(ValueError, match=r"is_slippery=.*: true or false is needed"):
+        checked_options("FrozenLake-v1", {"is_slippery": given})

@@ -1,5 +1,7 @@
 """Wrappers that normalize by what they have seen: their statistics would not be those of training at evaluation."""
 
+from functools import partial
+
 import gymnasium as gym
 import pytest
 from gymnasium.wrappers import NormalizeObservation, NormalizeReward, TimeLimit, TransformReward
@@ -38,6 +40,14 @@ def test_they_are_refused_in_vector_environments():
         env.close()
 
 
+@pytest.mark.parametrize("wrapper", [NormalizeObservation, NormalizeReward])
+def test_they_are_refused_in_other_processes(wrapper):
+    env = gym.vector.AsyncVectorEnv([partial(wrapped, wrapper)] * 2, context="spawn")
+    with pytest.raises(ValueError, match="NormalizeObservation or NormalizeReward in the vector environment"):
+        steadyrl.PPO(env)
+    env.close()
+
+
 def test_they_are_refused_for_a_loaded_agent(tmp_path):
     steadyrl.Reinforce("CartPole-v1", hidden=(4,)).save(tmp_path / "a.steady")
     with pytest.raises(ValueError, match="normalise_observations=True"):
@@ -48,9 +58,9 @@ def test_evaluation_warns_where_statistics_start_anew():
     """Any policy may be evaluated; an environment that exists may have the statistics of its training."""
     with pytest.warns(UserWarning, match="NormalizeObservation: its running statistics start anew"):
         steadyrl.evaluate(lambda observation: 0, lambda: wrapped(NormalizeObservation), episodes=2)
-    steadyrl.evaluate(lambda observation: 0, wrapped(NormalizeObservation), episodes=2)
+    assert steadyrl.evaluate(lambda observation: 0, wrapped(NormalizeObservation), episodes=2).episodes == 2
 
 
 def test_other_wrappers_are_welcome():
     scaled = TransformReward(limited(wrapped()), lambda reward: reward / 10)
-    steadyrl.MeanGini(scaled, hidden=(4,)).learn(total_episodes=20, progress_bar=False)
+    assert steadyrl.MeanGini(scaled, hidden=(4,)).learn(total_episodes=20, progress_bar=False).episodes == 20

@@ -230,3 +230,9 @@ def test_masked_ratios_are_refused():
 def test_what_is_no_number_is_refused(name, returns):
     with pytest.raises(ValueError, match=r"returns cannot be converted to floats|0 returns"):
         FUNCTIONS[name](returns)
+
+
+def test_lists_of_masked_arrays_are_refused():
+    masked = np.ma.array([1.0, 2.0, 3.0], mask=[False, False, True])
+    with pytest.raises(ValueError, match="masked"):
+        risk.gini_deviation([masked, masked])

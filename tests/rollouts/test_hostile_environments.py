@@ -237,3 +237,21 @@ def test_wrappers_of_gymnasium_change_nothing():
     env = gym.make("toys/Hostile-v0", step_with=raising(SystemExit(0)))
     with pytest.raises(FaultyEnvironmentError, match="SystemExit: 0 at step 1"):
         RUNS["gymnasium"](env)
+
+
+def test_a_keyboard_interrupt_of_the_environment_itself_is_its_error():
+    """It is known that there was no Ctrl-C: training handles the signals."""
+
+    class Interrupting(gym.Env):
+        observation_space, action_space = gym.spaces.Discrete(1), gym.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            return 0, {}
+
+        def step(self, action):
+            raise KeyboardInterrupt
+
+    with pytest.raises(
+        FaultyEnvironmentError, match=r"Interrupting.*step raised KeyboardInterrupt at step 1 of episode 0"
+    ):
+        Reinforce(Interrupting()).learn(total_episodes=20, progress_bar=False)

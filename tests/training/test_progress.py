@@ -210,6 +210,7 @@ def test_a_log_that_nobody_reads_does_not_end_training(clock, monkeypatch):
     agent = trainee()
     with TrainingProgress("mg", "episodes", 10, [agent], lines=True) as bar:
         play(bar, agent, clock, 20, 1, 1)
+    assert agent.episodes > 0
 
 
 def jobs_of(*runs):

@@ -14,6 +14,14 @@ _REWARDS = (gym.wrappers.NormalizeReward, vector.NormalizeReward)
 
 def refuse_running_statistics(env: Any) -> None:
     """An error for an environment to train in that normalizes observations or rewards by what it has seen so far."""
+    inner = env.unwrapped if isinstance(env, gym.vector.VectorEnv) else None
+    if isinstance(inner, gym.vector.AsyncVectorEnv):  # Its environments are in other processes: ask them.
+        for attribute in ("obs_rms", "return_rms"):
+            if any(inner.call("has_wrapper_attr", attribute)):
+                raise ValueError(
+                    "NormalizeObservation or NormalizeReward in the vector environment: their running statistics are "
+                    "not saved with the agent. Remove the wrapper, and set normalise_observations=True instead."
+                )
     for wrapper in _wrappers(env):
         if isinstance(wrapper, _OBSERVATIONS):
             raise ValueError(
