@@ -27,13 +27,14 @@ def numpys_layers():
 
     real = MLP.init
 
-    def init(self, key):
+    def init(self, key, output_scale=1.0):
         if isinstance(key, jax.core.Tracer):  # Shapes alone are asked for.
-            return real(self, key)
+            return real(self, key, output_scale)
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
         ends = zip(self.sizes[:-1], self.sizes[1:], strict=True)
         draw = lambda *shape: jnp.asarray(rng.standard_normal(shape, dtype=np.float32) / 2)  # noqa: E731
-        return [{"weight": draw(inputs, outputs), "bias": draw(outputs)} for inputs, outputs in ends]
+        layers = [{"weight": draw(inputs, outputs), "bias": draw(outputs)} for inputs, outputs in ends]
+        return [*layers[:-1], {name: output_scale * numbers for name, numbers in layers[-1].items()}]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MLP, "init", init)

@@ -8,7 +8,7 @@ A description is a dict that can be sent to another process as JSON:
     timesteps    the budget, on which their exploration schedule depends
     threads      PyTorch's
     settings     under our names, which for DQN and TD3 are Stable-Baselines3's where it has the setting
-    episodes_per_update                of our PPO
+    episodes_per_update, ...           of our PPO: see `OWN`
     sb3_envs, sb3_steps, vec_env       of their PPO: environments, steps in each, and the kind of vector environment
 
 Each library is imported only when it is needed: ours and theirs are in different virtual environments.
@@ -19,6 +19,8 @@ from __future__ import annotations
 import importlib
 
 MODULES = {"sb3": "stable_baselines3", "sbx": "sbx"}
+OWN = ("episodes_per_update", "value_learning_rate", "value_targets", "target_kl", "initial_output_scale")
+"""Settings of our PPO that theirs lacks."""
 PPO_NAMES = {
     "gamma": "gamma",
     "gae_lambda": "gae_lambda",
@@ -38,7 +40,7 @@ def make_ours(run):
     """Our agent."""
     import steadyrl
 
-    settings = {name: run[name] for name in ("episodes_per_update",) if name in run} | run["settings"]
+    settings = {name: run[name] for name in OWN if name in run} | run["settings"]
     return getattr(steadyrl, run["algorithm"])(run["env"], seed=run["seed"], **settings)
 
 

@@ -26,7 +26,7 @@ from reference import algorithm_1
 
 PLAIN_ROUNDS = 4
 PAPER = {"gamma": 0.999, "optimiser": "sgd", "policy_learning_rate": 1e-4, "value_learning_rate": 1e-2}
-PAPER |= {"episodes_per_update": 50, "risk_aversion": 1.2}
+PAPER |= {"episodes_per_update": 50, "risk_aversion": 1.2, "credit": "trajectory"}
 """The settings of the paper, which the plain loop implements."""
 
 

@@ -1,9 +1,11 @@
 """Agents in the Guarded Maze in the midst of training, and batches of their episodes, to update by hand."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from paper_settings import TABLE
+from paper_settings import PPO, TABLE
 
 from steadyrl.agents.vpg import VPGSettings
 from steadyrl.envs.guarded_maze import Maze
@@ -19,6 +21,9 @@ def trained_agent(kind, seed=0, **settings):
     Settings are the paper's: steps of SGD, which are proportional to the gradient.
     """
     paper = {"gamma": TABLE["gamma"], "optimiser": TABLE["optimiser"]}
+    of_some = {name: {**TABLE, **PPO}[name] for name in ("credit", "value_targets", "target_kl")}
+    known = {field.name for field in dataclasses.fields(kind.settings_class(settings))}
+    paper |= {name: value for name, value in of_some.items() if name in known}
     if issubclass(kind.Settings, VPGSettings):
         rate = settings.get("policy_learning_rate", TABLE["policy_learning_rate"])
         paper |= {"policy_learning_rate": rate, "value_learning_rate": 100 * rate}
@@ -47,13 +52,14 @@ def by_steps(episodes, gamma):
 def by_pairs(episodes, gamma):
     """The same batch pair by pair, as the compiled engine makes it."""
     steps = jax.tree.map(np.asarray, by_steps(episodes, gamma))
-    n = len(steps.returns)
-    where = (np.arange(n)[:, None], steps.observations, steps.actions[..., 0])
+    n, states, actions = len(steps.returns), steps.observations, steps.actions[..., 0]
+    where = (np.arange(n)[:, None], states, actions)
     visits, g = np.zeros((2, n, 36, 4), np.float32)
     np.add.at(visits, where, steps.visits[..., 0])
     np.add.at(g, where, steps.rewards_to_go[..., 0])
     sums = visits.sum(axis=-1), g.sum(axis=-1)
-    return Batch(None, None, visits, g, steps.returns, steps.lengths, steps.squared_rewards_to_go, *sums)
+    in_order = steps.steps._replace(pairs=4 * states + actions)
+    return Batch(None, None, visits, g, steps.returns, steps.lengths, steps.squared_rewards_to_go, *sums, in_order)
 
 
 @jax.jit

@@ -61,7 +61,7 @@ def test_risk_aversion_decides_between_a_gamble_and_a_safe_way(engine):
 
 def test_both_engines_estimate_the_same_metrics():
     """Over 200 episodes of a policy that does not change."""
-    still = {"policy_learning_rate": 1e-30, "value_learning_rate": 1e-30, "seed": 3}
+    still = {"policy_learning_rate": 1e-30, "value_learning_rate": 1e-30, "seed": 3, "credit": "trajectory"}
     runs = [MeanGini(maze(), engine=engine, **still) for engine in ("compiled", "gymnasium")]
     for agent in runs:
         agent.learn(total_episodes=200, progress_bar=False)

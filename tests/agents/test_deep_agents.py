@@ -50,6 +50,7 @@ def leaves(agent):
 def test_a_linear_network_on_one_hot_states_learns_what_the_table_learns():
     """In the first update, the only one with delta = 0: the gradient by a network's weights is the table's."""
     common = {"seed": 3, "engine": "gymnasium", "optimiser": "sgd", "ratio_range": 0.0, "episodes_per_update": 50}
+    common |= {"mean": "vpg", "credit": "trajectory"}
     rates = {"policy_learning_rate": 0.01, "value_learning_rate": 1e-6}
     table = MeanGini(MAZE, **common, **rates)
     linear = MeanGini(MAZE, network="mlp", hidden=(), **common, **rates)
@@ -129,9 +130,11 @@ def test_training_resumes_after_loading_bit_for_bit(kind, normalise, tmp_path):
 
 def test_same_seed_same_bits():
     runs = [MeanGini(**CARTPOLE, seed=s).learn(total_episodes=50, progress_bar=False) for s in (5, 5, 6)]
-    for one, same, other in zip(*map(leaves, runs), strict=True):
-        np.testing.assert_array_equal(one, same)
-        assert one.ndim == 0 or not np.array_equal(one, other)
+    names = [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(runs[0].learner)]
+    assert ".risk.known" in names  # It says how many returns are remembered, not which.
+    for name, one, same, other in zip(names, *map(leaves, runs), strict=True):
+        np.testing.assert_array_equal(one, same, err_msg=name)
+        assert one.ndim == 0 or name == ".risk.known" or not np.array_equal(one, other), name
 
 
 def test_the_episodes_of_every_round_differ():
@@ -171,12 +174,17 @@ def test_observations_are_normalized_by_their_running_moments():
 
 def test_defaults_depend_on_what_is_learned():
     table, network = MeanGini(MAZE).settings, MeanGini("CartPole-v1").settings
+    vpg = MeanGini("CartPole-v1", mean="vpg").settings
     assert (table.network, table.optimiser, table.policy_learning_rate, table.value_learning_rate) == (
         "table", "adam", 0.01, 0.1,
     )  # fmt: skip
-    assert (network.network, network.optimiser, network.policy_learning_rate) == ("mlp", "adam", 7e-4)
-    assert network.value_learning_rate == pytest.approx(7e-3)
-    assert (table.episodes_per_update, network.episodes_per_update) == (50, 20)
+    assert (vpg.network, vpg.optimiser, vpg.policy_learning_rate) == ("mlp", "adam", 7e-4)
+    assert vpg.value_learning_rate == pytest.approx(7e-3)
+    assert (network.network, network.optimiser, network.policy_learning_rate) == ("mlp", "adam", 3e-4)
+    assert network.value_learning_rate == pytest.approx(3e-4)
+    assert (table.mean, network.mean) == ("vpg", "ppo")
+    assert (table.episodes_per_update, vpg.episodes_per_update, network.episodes_per_update) == (50, 20, 8)
+    assert (table.risk_critic_learning_rate, network.risk_critic_learning_rate) == (0.02, 1e-3)
     assert Tamar("CartPole-v1").settings.policy_learning_rate == 7e-5
     assert MeanGini("CartPole-v1", **dataclasses.asdict(network)).settings == network
 

@@ -35,7 +35,7 @@ def test_help_begins_with_what_users_set_first():
     text = MeanGini.__doc__
     assert are_in_order(
         text,
-        "Maximizes E[G0] - risk_aversion",
+        "Maximizes E[R] - risk_aversion",
         "Example:",
         "agent = steadyrl.MeanGini(env, risk_aversion=",
         "Settings:",
@@ -65,7 +65,7 @@ def test_help_is_wrapped_and_describes_every_setting_once(kind):
 
 def test_an_entry_has_bounds_choices_aliases_and_the_defaults_of_other_choices():
     assert "At least 0." in entry(MeanGini, "risk_aversion")
-    assert "Default with mean='ppo': 10." in entry(MeanGini, "episodes_per_update")
+    assert "Default with mean='ppo': 8." in entry(MeanGini, "episodes_per_update")
     assert entry(MeanGini, "clip_range").endswith("Above 0. Only with mean='ppo'.")
     assert "Only with mean='vpg'." in entry(MeanGini, "ratio_range")
     assert "With mean='ppo': M: passes over" in entry(MeanGini, "inner_updates")
@@ -118,7 +118,7 @@ def test_repr_leaves_out_what_follows_from_other_settings():
 def test_repr_of_many_settings_is_short():
     names = ["gamma", "gae_lambda", "clip_range", "entropy_coefficient", "value_coefficient", "max_gradient_norm"]
     agent = MeanGini("CartPole-v1", mean="ppo", risk_aversion=0.123, ratio_bound=0.123, **dict.fromkeys(names, 0.123))
-    assert repr(agent).endswith("clip_range=0.123, entropy_coefficient=0.123, 3 more settings, untrained>")
+    assert repr(agent).endswith("entropy_coefficient=0.123, value_coefficient=0.123, 2 more settings, untrained>")
 
 
 class Walk(gym.Env):

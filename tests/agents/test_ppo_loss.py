@@ -68,7 +68,7 @@ def both_gradients(*args):
 @pytest.mark.parametrize("risk_ratios", ["step", "trajectory"])
 def test_the_gradient_of_the_loss_is_the_one_by_hand(risk_ratios):
     settings = {"mean": "ppo", "hidden": (8,), "clip_range": EPSILON, "entropy_coefficient": ENTROPY}
-    agent = MeanGini(Spaces, risk_ratios=risk_ratios, **settings)
+    agent = MeanGini(Spaces, credit="trajectory", risk_ratios=risk_ratios, initial_output_scale=1.0, **settings)
     algorithm, theta, rng = agent.algorithm, agent.learner.theta, np.random.default_rng(0)
     steps = random_steps(algorithm, theta, rng)
     weights = jnp.asarray(rng.normal(size=(N, 1)), jnp.float32)

@@ -33,16 +33,18 @@ GINI = (
     {"risk_aversion": 1.2, "policy_learning_rate": 1e-3, "value_learning_rate": 1e-2, "gamma": 0.99},
     {"risk_aversion": 0.3, "policy_learning_rate": 2e-3, "value_learning_rate": 3e-2, "gamma": 0.9, "ratio_range": 0.4},
 )
+CRITIC = {"risk_discount": 0.95, "risk_gae_lambda": 0.5, "risk_critic_learning_rate": 0.1}
 CASES = {
-    "compiled": (compiled._compiled_rounds, MeanGini, {"env": MAZE}, 100, *GINI),
-    "vpg": (host._update, MeanGini, {"env": "CartPole-v1", **SMALL}, 50, *GINI),
+    "compiled": (compiled._compiled_rounds, MeanGini, {"env": MAZE}, 100, GINI[0], GINI[1] | CRITIC),
+    "vpg": (host._update, MeanGini, {"env": "CartPole-v1", **SMALL, "mean": "vpg", "credit": "trajectory"}, 50, *GINI),
     "ppo": (
         host._update,
         PPO,
         {"env": "CartPole-v1", **SMALL},
         50,
         {"clip_range": 0.2, "gae_lambda": 0.95, "entropy_coefficient": 0.01},
-        {"clip_range": 0.01, "gae_lambda": 0.5, "entropy_coefficient": 0.3, "value_coefficient": 2.0, "gamma": 0.9},
+        {"clip_range": 0.01, "gae_lambda": 0.5, "entropy_coefficient": 0.3, "value_coefficient": 2.0, "gamma": 0.9}
+        | {"target_kl": 0.01, "initial_output_scale": 0.5},
     ),
     "dqn": (
         replay._update,
@@ -144,8 +146,10 @@ def test_every_number_is_an_argument_and_everything_else_is_not(kind, choice):
         other = kind(env, **common, **{name: value * 0.9 if value else 0.1})
         assert jax.tree.structure(other.algorithm) == structure, name
         assert jax.tree.leaves(other.algorithm) != jax.tree.leaves(agent.algorithm), name
-    whole = {"max_episode_steps": 77} | ({"train_freq": 7} if replays else {"episodes_per_update": 7})
-    for name, value in whole.items():
+    static = {"max_episode_steps": 77} | ({"train_freq": 7} if replays else {"episodes_per_update": 7})
+    of_some = {"value_targets": "monte_carlo", "credit": "trajectory", "returns_remembered": 7}
+    static |= {name: value for name, value in of_some.items() if name in hints}
+    for name, value in static.items():
         assert jax.tree.structure(kind(env, **common, **{name: value}).algorithm) != structure, name
 
 

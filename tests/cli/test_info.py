@@ -15,7 +15,7 @@ def test_agents_fits_80_columns(arguments, capsys):
 def test_the_list_has_whole_summaries(capsys):
     main(["agents"])
     text = " ".join(capsys.readouterr().out.split())
-    assert "mg Maximizes E[G0] - risk_aversion * D[G0], where D is the Gini deviation" in text
+    assert "mg Maximizes E[R] - risk_aversion * D[R], where D is the Gini deviation" in text
     assert all(name in text for name in AGENTS)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from paper_settings import RISK_AVERSION, TABLE
+from paper_settings import NETWORK, RISK_AVERSION, TABLE
 from toy_envs import Counter, length
 
 from steadyrl import MeanGini, evaluate
@@ -25,7 +25,7 @@ def test_a_compiled_agent_in_the_maze():
 
 
 def test_an_agent_of_the_gymnasium_engine():
-    agent = MeanGini("CartPole-v1", seed=0)
+    agent = MeanGini("CartPole-v1", seed=0, mean="vpg", initial_output_scale=NETWORK["initial_output_scale"])
     assert agent.engine == "gymnasium"
     report = evaluate(agent, "CartPole-v1", episodes=10)
     np.testing.assert_array_equal(report.returns, [10, 18, 35, 13, 17, 23, 11, 22, 11, 25])

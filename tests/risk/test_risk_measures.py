@@ -107,6 +107,7 @@ def expected_loss_weights(sample, state):
 
 EXPECTED_LOSS = RiskMeasure(
     value=lambda returns: np.maximum(-np.asarray(returns), 0).mean(axis=-1),
+    utility=lambda returns, law: -jnp.maximum(-returns, 0),
     weights=expected_loss_weights,
 )
 """E[max(0, -R)]: its gradient needs no more than the mean of max(0, -R_i) score_i."""
@@ -116,6 +117,7 @@ def test_a_new_measure_is_one_line_of_registration(monkeypatch):
     monkeypatch.setitem(MEASURES, "expected_loss", EXPECTED_LOSS)
     n, risk_aversion, rate = 10, 0.7, 1e-3
     settings = {"episodes_per_update": n, "inner_updates": 1, "policy_learning_rate": rate, "optimiser": "sgd"}
+    settings |= {"credit": "trajectory"}
     agent = MeanRisk(
         "steadyrl/GuardedMaze-v0", measure="expected_loss", risk_aversion=risk_aversion, engine="gymnasium", **settings
     )

@@ -34,11 +34,14 @@ PRINTED_PPO = {
     "value_coefficient": 0.5,
     "clip_range": 0.2,
     "max_gradient_norm": 0.5,
+    "value_targets": "monte_carlo",  # Algorithm 2 fits the values to rewards to go.
 }
 CHOSEN_PPO = {
     "minibatch_size": 0,  # None in Algorithm 2 (deviation 44).
+    "target_kl": 0.0,  # No limit in Algorithm 2 (deviation 58).
     "bootstrap_on_truncation": True,  # Deviation 42.
     "initial_log_std": -0.5,  # Deviation 45.
+    "initial_output_scale": 1.0,  # Deviation 33.
     "normalise_observations": False,
     "max_episode_steps": 1000,  # An error beyond it (deviation 34); the tasks themselves end at 500 (Sec. 10.5).
 }
@@ -46,6 +49,7 @@ RISK_PPO = {**PRINTED_PPO, "mean": "ppo"}  # Sec. 10.1: "With PPO: in HalfCheeta
 BATCHES = {"episodes_per_update": 10, "inner_updates": 5}  # Sec. 5.3 and Sec. 10.5.1: n and M of MVO and MG.
 # Sec. 10.1: Tamar and MVP "update policies once at the end of each episode".
 EPISODES = {"episodes_per_update": 1, "inner_updates": 1}
+BY_TRAJECTORY = {"credit": "trajectory", "risk_discount": 0.99}  # Algorithm 2: D is of G0, and weighs trajectories.
 FAST = {"policy_learning_rate": 3e-4, "value_learning_rate": 3e-4}  # Sec. 10.5.1: PPO, MG.
 SLOW = {"policy_learning_rate": 7e-5, "value_learning_rate": 7e-5}  # Sec. 10.5.1: MVO, Tamar, MVP.
 
@@ -75,8 +79,15 @@ CHOSEN_TD3 = {
 
 PRINTED = {  # Sec. 10.5.1, under the method's name.
     "ppo": {**PRINTED_PPO, **FAST, "inner_updates": 5},
-    "mg_by_step": {**RISK_PPO, **BATCHES, **FAST},
-    "mg_printed": {**RISK_PPO, **BATCHES, **FAST, "estimator": "paper", "risk_ratios": "trajectory"},  # Algorithm 2.
+    "mg_by_step": {**RISK_PPO, **BY_TRAJECTORY, **BATCHES, **FAST},
+    "mg_printed": {  # Algorithm 2.
+        **RISK_PPO,
+        **BY_TRAJECTORY,
+        **BATCHES,
+        **FAST,
+        "estimator": "paper",
+        "risk_ratios": "trajectory",
+    },
     "mvo": {**RISK_PPO, **BATCHES, **SLOW, "risk_ratios": "trajectory"},  # Sec. 10.1: as in Algorithm 2.
     "tamar": {
         **RISK_PPO,
@@ -91,6 +102,8 @@ PRINTED = {  # Sec. 10.5.1, under the method's name.
     "mvpi": {**PRINTED_TD3, "solver": "td3", "risk_aversion": 0.2},  # Sec. 10.1: "With TD3".
 }
 ZETA = {"ratio_bound": 1.0}  # Deviation 48.
+# Without effect: they are of credit="step" (deviation 57).
+CRITIC = {"risk_gae_lambda": 0.95, "risk_critic_learning_rate": 1e-3, "returns_remembered": 100}
 NORMALISED, RAW = {"normalise_advantages": True}, {"normalise_advantages": False}  # Deviations 41 and 46.
 ONCE = {"risk_ratios": "trajectory"}  # Without effect: each batch is used for one update (deviation 47).
 CHOSEN = {
@@ -98,13 +111,14 @@ CHOSEN = {
     # lambda: deviation 48; weights and ratios: deviations 3 and 47.
     "mg_by_step": {
         **CHOSEN_PPO,
+        **CRITIC,
         **ZETA,
         **NORMALISED,
         "risk_aversion": 2.0,
         "estimator": "unbiased",
         "risk_ratios": "step",
     },
-    "mg_printed": {**CHOSEN_PPO, **ZETA, **NORMALISED, "risk_aversion": 2.0},
+    "mg_printed": {**CHOSEN_PPO, **CRITIC, **ZETA, **NORMALISED, "risk_aversion": 2.0},
     "mvo": {**CHOSEN_PPO, **ZETA, **NORMALISED, "risk_aversion": 0.03},
     # Initial J, V and y: deviation 32.
     "tamar": {**CHOSEN_PPO, **ZETA, **RAW, **ONCE, "initial_mean": 0.0, "initial_variance": 0.0},

@@ -37,7 +37,8 @@ def test_a_loaded_agent_equals_the_saved_one_and_learns_on_bit_for_bit(trained):
 
 def test_the_running_state_of_a_measure_is_saved(tmp_path, monkeypatch):
     monkeypatch.setitem(steadyrl.risk.MEASURES, "tamar", steadyrl.risk.tamar(threshold=50, learning_rate=0.01))
-    small = {"hidden": (8,), "episodes_per_update": 5}
+    # Without a utility, a measure is of trajectories alone.
+    small = {"hidden": (8,), "episodes_per_update": 5, "mean": "vpg", "credit": "trajectory"}
     agent = steadyrl.MeanRisk("CartPole-v1", measure="tamar", risk_aversion=1e-5, seed=1, **small)
     agent.learn(total_episodes=10, progress_bar=False)
     agent.save(tmp_path / "a.steady")

@@ -52,10 +52,10 @@ def warn_if_a_constant_action_is_better(agent: Agent) -> None:
     risk_aversion = getattr(agent.settings, "risk_aversion", 0.0)
     if not risk_aversion or agent.episodes < MIN_EPISODES or not recent:
         return
-    mean, deviation, length = (
-        float(np.mean([record[name] for record in recent]))
-        for name in ("discounted_return", "gini_deviation", "length")
-    )
+    names = ("discounted_return", "gini_deviation", "length")
+    if _discount(agent) == 1:
+        names = ("return", "undiscounted_gini_deviation", "length")
+    mean, deviation, length = (float(np.mean([record[name] for record in recent])) for name in names)
     own, actions = mean - risk_aversion * deviation, _some_actions(agent.action_space)
     episodes = min(int(SHARE * agent.timesteps / (length * len(actions))), MAX_PLAYED)
     if episodes < MIN_PLAYED:
@@ -92,7 +92,7 @@ def _some_actions(space: gym.Space[Any]) -> list[Any]:
 
 
 def _returns(agent: Agent, action: Any, episodes: int, most_steps: int) -> Any:
-    """[n]: discounted returns; None if episodes with this action do not end."""
+    """[n]: returns, discounted as those whose risk is penalized; None if episodes with this action do not end."""
     engine = "gymnasium" if agent.engine == "compiled" else agent.engine
     simulator = simulator_for(engine, agent.source, episodes)
     actor: Any = _ConstantActor(action)
@@ -102,4 +102,9 @@ def _returns(agent: Agent, action: Any, episodes: int, most_steps: int) -> Any:
         return None
     finally:
         simulator.close()
-    return discounted_returns(played.rewards, agent.gamma)
+    return discounted_returns(played.rewards, _discount(agent))
+
+
+def _discount(agent: Agent) -> float:
+    """1 for undiscounted returns, or gamma: nothing else is recorded."""
+    return 1.0 if getattr(agent.settings, "risk_discount", agent.gamma) == 1 else agent.gamma

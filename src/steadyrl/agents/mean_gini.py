@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+import gymnasium as gym
 
 from steadyrl.agents.constant_actions import warn_if_a_constant_action_is_better
+from steadyrl.agents.credit_settings import CreditSettings
 from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
-from steadyrl.agents.settings import mean_setting
+from steadyrl.agents.settings import EnvKind, fitting_mean_setting, with_fitting_mean
 from steadyrl.agents.vpg import VPGSettings
-from steadyrl.base.settings import Settings, setting
+from steadyrl.base.settings import Rule, override, setting
 from steadyrl.risk import MEASURES, Measure
 
 if TYPE_CHECKING:
@@ -21,7 +25,7 @@ ESTIMATORS = {"unbiased": "gini", "paper": "gini_paper"}
 
 
 @dataclass(frozen=True)
-class GiniSettings(Settings):
+class GiniSettings(CreditSettings):
     """The risk part of MG."""
 
     risk_aversion: float = setting(
@@ -35,24 +39,40 @@ class GiniSettings(Settings):
         "Weights of the Gini gradient: 'unbiased' (leave one out), or 'paper' (eta of Eq. 16: biased, mostly noisier).",
         choices=tuple(ESTIMATORS),
     )
+    credit: str = override(
+        CreditSettings,
+        "credit",
+        Rule(lambda s, env: "trajectory" if s.estimator == "paper" else "step", "step, unless estimator='paper'"),
+    )
+
+    def resolve(self, context: EnvKind) -> Self:
+        """See `Settings`."""
+        resolved = super().resolve(context)
+        if resolved.estimator == "paper" and resolved.credit == "step":
+            raise ValueError("credit='step': the paper's estimator is for trajectories. Leave out one of the two.")
+        return resolved
 
 
 @dataclass(frozen=True)
 class MeanGiniSettings(GiniSettings, VPGSettings):
     """Settings of MG with the vanilla policy gradient."""
 
-    mean: str = mean_setting("vpg")
+    mean: str = fitting_mean_setting("vpg")
 
 
 @dataclass(frozen=True)
 class MeanGiniPPOSettings(GiniSettings, RiskRatioSettings, PPOSettings):
     """Settings of MG with PPO."""
 
-    mean: str = mean_setting("ppo")
+    mean: str = fitting_mean_setting("ppo")
 
 
 class MeanGini(PolicyGradientAgent):
-    """Maximizes E[G0] - risk_aversion * D[G0], where D is the Gini deviation (Eq. 9, Algorithms 1 and 2).
+    """Maximizes E[R] - risk_aversion * D[R], where D is the Gini deviation (Eq. 9, Algorithms 1 and 2).
+
+    By default R is the undiscounted return of an episode, and each step is credited with what it changed
+    (`risk_critic`); gamma shortens how far ahead credit looks. With credit='trajectory' it is the paper's method: R is
+    G0, the discounted return, and all steps of an episode are credited alike.
 
     Algorithm 1, line by line:
 
@@ -79,6 +99,13 @@ class MeanGini(PolicyGradientAgent):
         def __init__(
             self, env: AnyEnv | Source, *, seed: int = 0, engine: str = "auto", **settings: Unpack[MeanGiniKwargs]
         ) -> None: ...
+
+    @classmethod
+    def chosen(
+        cls, given: Mapping[str, Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]
+    ) -> Mapping[str, Any]:
+        """With the mean part that fits, if none is given."""
+        return with_fitting_mean(given, observation_space, action_space)
 
     def risk_measure(self) -> Measure | None:
         """The Gini deviation, by the chosen estimator."""

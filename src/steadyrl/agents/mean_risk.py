@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
+import gymnasium as gym
+
+from steadyrl.agents.credit_settings import CreditSettings
 from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
-from steadyrl.agents.settings import mean_setting
+from steadyrl.agents.settings import fitting_mean_setting, with_fitting_mean
 from steadyrl.agents.vpg import VPGSettings
 from steadyrl.base.names import unknown
-from steadyrl.base.settings import Settings, setting
+from steadyrl.base.settings import setting
 from steadyrl.risk import MEASURES, Measure
 
 if TYPE_CHECKING:
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MeasureSettings(Settings):
+class MeasureSettings(CreditSettings):
     """Which measure, and how much of it."""
 
     measure: str = setting("gini", "What is penalized: a name in steadyrl.risk.MEASURES.")
@@ -30,18 +34,21 @@ class MeasureSettings(Settings):
 class MeanRiskSettings(MeasureSettings, VPGSettings):
     """Settings of MeanRisk with the vanilla policy gradient."""
 
-    mean: str = mean_setting("vpg")
+    mean: str = fitting_mean_setting("vpg")
 
 
 @dataclass(frozen=True)
 class MeanRiskPPOSettings(MeasureSettings, RiskRatioSettings, PPOSettings):
     """Settings of MeanRisk with PPO."""
 
-    mean: str = mean_setting("ppo")
+    mean: str = fitting_mean_setting("ppo")
 
 
 class MeanRisk(PolicyGradientAgent):
-    """Maximizes E[G0] - risk_aversion * measure of G0, for any measure in `steadyrl.risk.MEASURES`."""
+    """Maximizes E[R] - risk_aversion * measure of R, for any measure in `steadyrl.risk.MEASURES`.
+
+    By default R is the undiscounted return of an episode: see `MeanGini`.
+    """
 
     name = "mean_risk"
     Settings = MeanRiskSettings
@@ -53,6 +60,13 @@ class MeanRisk(PolicyGradientAgent):
         def __init__(
             self, env: AnyEnv | Source, *, seed: int = 0, engine: str = "auto", **settings: Unpack[MeanRiskKwargs]
         ) -> None: ...
+
+    @classmethod
+    def chosen(
+        cls, given: Mapping[str, Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]
+    ) -> Mapping[str, Any]:
+        """With the mean part that fits, if none is given."""
+        return with_fitting_mean(given, observation_space, action_space)
 
     def risk_measure(self) -> Measure | None:
         """The measure by that name."""

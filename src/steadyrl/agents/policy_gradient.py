@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -12,11 +12,12 @@ import optax
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.networks import Policy, SoftmaxTable, networks_for
-from steadyrl.agents.settings import PolicyGradientSettings
+from steadyrl.agents.credit_settings import CreditSettings
+from steadyrl.agents.networks import Policy, SoftmaxTable, networks_for, quantiles_for
+from steadyrl.agents.risk_critic import RiskCritic
 from steadyrl.base.pytree import Leaf, register_pytree
-from steadyrl.risk import Measure
-from steadyrl.training.algorithm import Algorithm, BatchKind, Learner
+from steadyrl.risk import Measure, RiskMeasure
+from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics
 from steadyrl.training.batch import Batch
 
 
@@ -28,6 +29,10 @@ class PolicyGradientUpdate:
     measure: Leaf[Measure | None]
     risk_aversion: Leaf[float]
     settings: Leaf[Any]
+    critic: Leaf[RiskCritic | None] = field(default=None, kw_only=True)
+    """Credits each step with what it changed in the risk, in place of a `measure` of trajectories."""
+    risk_discount: Leaf[float | None] = field(default=None, kw_only=True)
+    """The discount factor of the returns that `measure` is of; None for gamma."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -53,6 +58,8 @@ class PolicyGradientUpdate:
         theta = self.policy.init(key)
         # With a dtype: of a Python float it would be weak, and the second update would be compiled anew.
         risk = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), self.measure.initial_state) if self.measure else ()
+        if self.critic is not None:
+            risk = self.critic.init(jax.random.fold_in(key, 1))
         return Learner(theta, self.policy_optimiser.init(theta), (), (), risk)
 
     def exploring_table(self, learner: Learner) -> Array:
@@ -72,6 +79,24 @@ class PolicyGradientUpdate:
         """Log pi of every action of a batch."""
         return self.policy.log_prob(theta, batch.observations, batch.actions)
 
+    def credit_steps(self, learner: Learner, batch: Batch) -> tuple[Learner, Array, Metrics]:
+        """[n, T]: lambda times the risk credit of each step, 0 without a critic; the critic learns from the batch."""
+        if self.critic is None:
+            return learner, jnp.float32(0), {}
+        credit = self.critic.advantages(learner.risk, batch.steps)
+        risk, loss = self.critic.fit(learner.risk, batch.steps)
+        size = jnp.sqrt((credit**2).sum() / batch.lengths.sum())
+        metrics = {"risk_credit_std": size, "risk_critic_loss": loss}
+        return learner._replace(risk=risk), self.risk_aversion * credit, metrics
+
+    def risk_returns(self, batch: Batch) -> Array:
+        """[n]: the returns that `measure` is of."""
+        if self.risk_discount is None:
+            return batch.returns
+        rewards = batch.steps.rewards
+        returns: Array = (rewards * self.risk_discount ** jnp.arange(rewards.shape[-1])).sum(axis=-1)
+        return returns
+
     def descend(self, learner: Learner, gradient: Any) -> Learner:
         """The learner after one step of the policy down `gradient`."""
         steps, moved = self.policy_optimiser.update(gradient, learner.theta_optimiser, learner.theta)
@@ -85,12 +110,23 @@ class PolicyGradientAgent(Agent):
 
     def build(self) -> Algorithm:
         """See `Agent`."""
-        s: PolicyGradientSettings = self.settings
+        s: Any = self.settings
         risk_aversion = getattr(s, "risk_aversion", 0.0)  # Reinforce and PPO have none.
-        networks = networks_for(self.observation_space, self.action_space, s.network, s.hidden, s.initial_log_std)
+        policy, value = networks_for(
+            self.observation_space, self.action_space, s.network, s.hidden, s.initial_log_std, s.initial_output_scale
+        )
         # Without risk aversion there is no risk part: it is REINFORCE or PPO, bit for bit (deviation 12).
         measure = self._checked_measure() if risk_aversion else None
-        algorithm: Algorithm = s.make_update(*networks, measure, risk_aversion)
+        credit: dict[str, Any] = {}
+        if measure is not None and isinstance(self.settings, CreditSettings):
+            if s.credit == "step":
+                if not isinstance(measure, RiskMeasure):
+                    raise ValueError("credit='step': this measure has no utility. Set credit='trajectory'.")
+                critic = s.make_critic(quantiles_for(self.observation_space, s.network), measure)
+                measure, credit = None, {"critic": critic}
+            elif s.risk_discount != s.gamma:
+                credit = {"risk_discount": s.risk_discount}
+        algorithm: Algorithm = s.make_update(policy, value, measure, risk_aversion, **credit)
         return algorithm
 
     def risk_measure(self) -> Measure | None:

@@ -90,13 +90,23 @@ def minibatch_passes(
     ppo: Steppable, learner: Learner, steps: PPOSteps, risk_weights: RiskWeights
 ) -> tuple[Learner, Metrics]:
     """In each pass one step of policy and value function from each minibatch."""
+    s = ppo.settings
 
-    def one_pass(carry: tuple[Learner, Metrics], _: Any) -> tuple[tuple[Learner, Metrics], None]:
-        return _minibatch_pass(ppo, *carry, steps, risk_weights), None
+    def cond(carry: tuple[Array, Array, Learner, Metrics]) -> Array:
+        m, kl, _, _ = carry
+        again: Array = (m < s.inner_updates) & ((kl <= s.target_kl) | (s.target_kl == 0))
+        return again
+
+    def one_pass(carry: tuple[Array, Array, Learner, Metrics]) -> tuple[Array, Array, Learner, Metrics]:
+        m, _, learner, sums = carry
+        learner, moved = _minibatch_pass(ppo, learner, sums, steps, risk_weights)
+        kl = (moved["approx_kl"] - sums["approx_kl"]) / (moved["updates"] - sums["updates"])
+        return m + 1, kl, learner, moved
 
     names = ("entropy", "approx_kl", "clip_fraction", "policy_loss", "gradient_norm", "value_loss")
     zeros = {**dict.fromkeys(names, jnp.float32(0)), "updates": jnp.int32(0)}
-    (learner, sums), _ = jax.lax.scan(one_pass, (learner, zeros), length=ppo.settings.inner_updates)
+    start = (jnp.int32(0), jnp.float32(0), learner, zeros)
+    _, _, learner, sums = jax.lax.while_loop(cond, one_pass, start)
     updates = sums.pop("updates")
     return learner, {**{name: total / updates for name, total in sums.items()}, "updates": updates}
 

@@ -12,21 +12,17 @@ from steadyrl.base.settings import Rule, Settings, override, setting
 from steadyrl.risk import Measure
 
 
-def _value_rate(s: Any, env: Any) -> float:
-    return float(s.policy_learning_rate * (1 if s.network == "table" else 10))
-
-
 @dataclass(frozen=True)
 class PPOSettings(PolicyGradientSettings):
     """Settings of PPO. For networks defaults are those in common use, rather than the paper's."""
 
-    episodes_per_update: int = override(PolicyGradientSettings, "episodes_per_update", 10)
+    episodes_per_update: int = override(PolicyGradientSettings, "episodes_per_update", 8)
     hidden: tuple[int, ...] = override(PolicyGradientSettings, "hidden", (256, 256))
     policy_learning_rate: float = override(
         PolicyGradientSettings, "policy_learning_rate", by_network(table=0.01, mlp=3e-4)
     )
     value_learning_rate: float = setting(
-        Rule(_value_rate, "the policy's for a table, 10 times that for a network"),
+        Rule(lambda s, env: float(s.policy_learning_rate), "the policy's"),
         "Step size of the value function.",
         above=0,
     )
@@ -46,7 +42,19 @@ class PPOSettings(PolicyGradientSettings):
         aliases=("batch_size",),
     )
     gae_lambda: float = setting(0.95, "How far advantages look ahead before they trust the values.", least=0, most=1)
+    value_targets: str = setting(
+        "td_lambda",
+        "What values are fitted to: 'td_lambda', the values plus the advantages, which are less noisy, or "
+        "'monte_carlo', the rewards to go, as in Algorithm 2.",
+        choices=("td_lambda", "monte_carlo"),
+    )
     clip_range: float = setting(0.2, "epsilon: ratios of steps are clipped to 1 - epsilon and 1 + epsilon.", above=0)
+    target_kl: float = setting(
+        by_network(table=0.0, mlp=0.05),
+        "A batch is dropped after a pass in which the KL divergence from the old policy is above this on average; with "
+        "0 it never is. For minibatches.",
+        least=0,
+    )
     entropy_coefficient: float = setting(
         Rule(lambda s, env: 0.0 if env.real_actions else 0.01, "0.01 for Discrete actions, 0 for real ones"),
         "Weight of the policy's entropy.",
@@ -68,9 +76,11 @@ class PPOSettings(PolicyGradientSettings):
     )
     bootstrap_on_truncation: bool = bootstrap_setting(True)
 
-    def make_update(self, policy: Policy, value: Value, measure: Measure | None, risk_aversion: float) -> PPOUpdate:
+    def make_update(
+        self, policy: Policy, value: Value, measure: Measure | None, risk_aversion: float, **credit: Any
+    ) -> PPOUpdate:
         """See `PolicyGradientSettings`."""
-        return PPOUpdate(policy, measure, risk_aversion, self, value)
+        return PPOUpdate(policy, measure, risk_aversion, self, value, **credit)
 
 
 def risk_ratios_setting(default: str) -> Any:
@@ -78,7 +88,7 @@ def risk_ratios_setting(default: str) -> Any:
     return setting(
         default,
         "How the risk part is corrected while a batch is reused: 'step' by step, inside PPO's clipped objective, or by "
-        "the ratio of the whole 'trajectory', as in Algorithm 2.",
+        "the ratio of the whole 'trajectory', as in Algorithm 2; only with credit='trajectory'.",
         choices=("step", "trajectory"),
     )
 

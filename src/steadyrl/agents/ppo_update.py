@@ -69,7 +69,9 @@ class PPOUpdate(PolicyGradientUpdate):
     def update(self, learner: Learner, episodes: EpisodeBatch) -> tuple[Learner, Metrics]:
         """M passes over one batch; metrics are means over its updates."""
         batch = batch_from_episodes(episodes, self.settings.gamma)
-        advantages, targets, V = self.advantages(learner, episodes)
+        mean_advantages, targets, V = self.advantages(learner, episodes)
+        learner, credit, credit_metrics = self.credit_steps(learner, batch)
+        advantages = mean_advantages + credit
         steps = PPOSteps(
             observations=jnp.asarray(batch.observations),
             actions=jnp.asarray(batch.actions),
@@ -83,15 +85,17 @@ class PPOUpdate(PolicyGradientUpdate):
             mean = (steps.shares * advantages).sum()
             scale = jnp.sqrt((steps.shares * (advantages - mean) ** 2).sum()) + 1e-8
             steps = steps._replace(advantages=(advantages - mean) / scale)
-        order, state = Order.of(batch.returns), learner.risk
+        returns, state = self.risk_returns(batch), learner.risk
+        order = Order.of(returns)
 
         def risk_weights(log_ratios: Array) -> tuple[Array, Any]:
             # From the running estimates as they were: a batch that is used M times is still one sample of returns.
-            return self.risk_weights(state, batch.returns, order, (log_ratios * steps.mask).sum(axis=1), scale)
+            return self.risk_weights(state, returns, order, (log_ratios * steps.mask).sum(axis=1), scale)
 
         passes = minibatch_passes if self.settings.minibatch_size else whole_passes
         learner, metrics = passes(self, learner, steps, risk_weights)
-        return learner, {**metrics, **self._batch_metrics(steps, V, state, batch.returns, order)}
+        metrics |= credit_metrics | self._batch_metrics(steps, V, state, returns, order)
+        return learner, metrics
 
     def advantages(self, learner: Learner, episodes: EpisodeBatch) -> tuple[Array, Array, Array]:
         """A, g and V [n, L], from the values as they are when the batch is new."""
@@ -103,7 +107,8 @@ class PPOUpdate(PolicyGradientUpdate):
             last = jnp.arange(mask.shape[1]) == mask.sum(axis=-1)[:, None] - 1
             rewards = rewards + gamma * (last * (next_value * ~jnp.asarray(episodes.terminated))[:, None])
         A = generalized_advantages(rewards, V, gamma, self.settings.gae_lambda)
-        return A, rewards_to_go(rewards, gamma), V
+        targets = A + V if self.settings.value_targets == "td_lambda" else rewards_to_go(rewards, gamma)
+        return A, targets, V
 
     def risk_weights(
         self, state: Any, returns: Array, order: Order, log_ratios: Array, scale: Array

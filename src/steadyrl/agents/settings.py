@@ -6,10 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
+import gymnasium as gym
 import numpy as np
 
 from steadyrl.base.names import unknown
 from steadyrl.base.settings import Alias, Rule, Settings, setting
+from steadyrl.envs.spaces import is_tabular
 
 REFUSED = {
     "n_steps": "dispersion is measured over whole episodes, so a batch is a number of episodes, not of steps. "
@@ -49,6 +51,26 @@ def mean_setting(default: str) -> Any:
         "How the mean is maximized: 'vpg', the vanilla policy gradient, or 'ppo', proximal policy optimization.",
         choices=("vpg", "ppo"),
     )
+
+
+def fitting_mean_setting(default: str) -> Any:
+    """The setting `mean` of agents that choose it by themselves, see `with_fitting_mean`."""
+    return setting(
+        default,
+        "How the mean is maximized: 'vpg', the vanilla policy gradient, or 'ppo', proximal policy optimization; by "
+        "default 'vpg' for a table and 'ppo' for a network.",
+        choices=("vpg", "ppo"),
+    )
+
+
+def with_fitting_mean(
+    given: Mapping[str, Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]
+) -> Mapping[str, Any]:
+    """The settings `given`, with `mean` where it is not: "vpg" for a table, "ppo" for a network."""
+    if given.get("mean", "auto") != "auto":
+        return given
+    table = given.get("network", "auto") != "mlp" and is_tabular(observation_space, action_space)
+    return {**given, "mean": "vpg" if table else "ppo"}
 
 
 def _negated(switch: Any) -> Any:
@@ -116,6 +138,12 @@ class PolicyGradientSettings(AgentSettings):
         "Log of the initial standard deviation of real-valued actions, in halves of their range.",
         aliases=("log_std_init",),
     )
+    initial_output_scale: float = setting(
+        0.01,
+        "Scale of the last layer of a policy network at the start. Small, the untrained policy prefers no action; 1 is "
+        "the paper's (deviation 33).",
+        least=0,
+    )
     normalise_observations: bool = setting(
         False,
         "Whether networks see observations in standard deviations from their running mean. Rewards never are.",
@@ -137,5 +165,8 @@ class PolicyGradientSettings(AgentSettings):
         return resolved
 
     def make_update(self, policy: Any, value: Any, measure: Any, risk_aversion: float) -> Any:
-        """The algorithm that these settings belong to, with `risk_aversion` times `measure` as its risk part."""
+        """The algorithm that these settings belong to, with `risk_aversion` times `measure` as its risk part.
+
+        Where there is a choice of `credit`, it also takes `critic` or `risk_discount`: see `PolicyGradientUpdate`.
+        """
         raise NotImplementedError

@@ -25,6 +25,7 @@ class ReinforceKwargs(TypedDict, total=False):
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
     log_std_init: float
+    initial_output_scale: float
     inner_updates: int
     n_epochs: int
     ratio_range: float
@@ -48,12 +49,15 @@ class PPOKwargs(TypedDict, total=False):
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
     log_std_init: float
+    initial_output_scale: float
     inner_updates: int | Auto
     n_epochs: int | Auto
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
+    value_targets: Literal["td_lambda", "monte_carlo"]
     clip_range: float
+    target_kl: float | Auto
     entropy_coefficient: float | Auto
     ent_coef: float | Auto
     value_coefficient: float
@@ -85,15 +89,23 @@ class MeanGiniKwargs(TypedDict, total=False):
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
     log_std_init: float
+    initial_output_scale: float
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float
     least_selected: float
+    credit: Literal["step", "trajectory"] | Auto
+    risk_discount: float | Auto
+    risk_gae_lambda: float | Auto
+    risk_critic_learning_rate: float | Auto
+    returns_remembered: int
     estimator: Literal["unbiased", "paper"]
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
+    value_targets: Literal["td_lambda", "monte_carlo"]
     clip_range: float
+    target_kl: float | Auto
     entropy_coefficient: float | Auto
     ent_coef: float | Auto
     value_coefficient: float
@@ -127,6 +139,7 @@ class MVOKwargs(TypedDict, total=False):
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
     log_std_init: float
+    initial_output_scale: float
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float
@@ -134,7 +147,9 @@ class MVOKwargs(TypedDict, total=False):
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
+    value_targets: Literal["td_lambda", "monte_carlo"]
     clip_range: float
+    target_kl: float | Auto
     entropy_coefficient: float | Auto
     ent_coef: float | Auto
     value_coefficient: float
@@ -169,6 +184,7 @@ class TamarKwargs(TypedDict, total=False):
     optimizer: Literal["sgd", "adam"] | Auto
     initial_log_std: float
     log_std_init: float
+    initial_output_scale: float
     moments_learning_rate: float | Auto
     initial_mean: float
     initial_variance: float
@@ -177,7 +193,9 @@ class TamarKwargs(TypedDict, total=False):
     minibatch_size: int
     batch_size: int
     gae_lambda: float
+    value_targets: Literal["td_lambda", "monte_carlo"]
     clip_range: float
+    target_kl: float | Auto
     entropy_coefficient: float | Auto
     ent_coef: float | Auto
     value_coefficient: float
@@ -211,6 +229,7 @@ class MVPKwargs(TypedDict, total=False):
     optimizer: Literal["sgd", "adam"] | Auto
     initial_log_std: float
     log_std_init: float
+    initial_output_scale: float
     dual_learning_rate: float | Auto
     initial_dual: float
     inner_updates: int
@@ -218,7 +237,9 @@ class MVPKwargs(TypedDict, total=False):
     minibatch_size: int
     batch_size: int
     gae_lambda: float
+    value_targets: Literal["td_lambda", "monte_carlo"]
     clip_range: float
+    target_kl: float | Auto
     entropy_coefficient: float | Auto
     ent_coef: float | Auto
     value_coefficient: float
@@ -343,14 +364,22 @@ class MeanRiskKwargs(TypedDict, total=False):
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
     log_std_init: float
+    initial_output_scale: float
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float
     least_selected: float
+    credit: Literal["step", "trajectory"]
+    risk_discount: float | Auto
+    risk_gae_lambda: float | Auto
+    risk_critic_learning_rate: float | Auto
+    returns_remembered: int
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
+    value_targets: Literal["td_lambda", "monte_carlo"]
     clip_range: float
+    target_kl: float | Auto
     entropy_coefficient: float | Auto
     ent_coef: float | Auto
     value_coefficient: float

@@ -51,9 +51,11 @@ class VPGSettings(PolicyGradientSettings):
         above=0,
     )
 
-    def make_update(self, policy: Policy, value: Value, measure: Measure | None, risk_aversion: float) -> VPGUpdate:
+    def make_update(
+        self, policy: Policy, value: Value, measure: Measure | None, risk_aversion: float, **credit: Any
+    ) -> VPGUpdate:
         """See `PolicyGradientSettings`."""
-        return VPGUpdate(policy, measure, risk_aversion, self, value)
+        return VPGUpdate(policy, measure, risk_aversion, self, value, **credit)
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,11 @@ class VPGUpdate(PolicyGradientUpdate):
 
     def update(self, learner: Learner, batch: Batch) -> tuple[Learner, Metrics]:
         """Ascend on one batch at most M times, while enough trajectories stay in range; metrics of the last step."""
+        learner, credit, credit_metrics = self.credit_steps(learner, batch)
+        batch = batch if self.critic is None else batch.with_credit(credit)
         old_log_prob = self.log_prob(learner.theta, batch)
-        order = Order.of(batch.returns)
+        returns = self.risk_returns(batch)
+        order = Order.of(returns)
         min_episodes = self.measure.min_episodes if self.measure else 1
 
         def cond(carry: tuple[Array, Array, Learner, Metrics]) -> Array:
@@ -90,13 +95,14 @@ class VPGUpdate(PolicyGradientUpdate):
             # A little more than the count: in 32 bits, 0.6 * 50 is above 30.
             share = selected.sum() * (1 + 1e-6) >= self.settings.least_selected * selected.size
             enough = share & (selected.sum() >= min_episodes)
-            step = partial(self.step, learner, batch, Sample(batch.returns, rho, selected, order), log_prob, vjp)
+            step = partial(self.step, learner, batch, Sample(returns, rho, selected, order), log_prob, vjp)
             learner, metrics = jax.lax.cond(enough, step, lambda: (learner, metrics))
             return m + enough, enough, learner, metrics
 
         start = (jnp.int32(0), jnp.bool(True), learner, self._no_metrics())
         m, _, learner, metrics = jax.lax.while_loop(cond, body, start)
-        return learner, {**metrics, **self._policy_metrics(learner, batch, old_log_prob), "updates": m}
+        metrics |= credit_metrics | self._policy_metrics(learner, batch, old_log_prob)
+        return learner, {**metrics, "updates": m}
 
     def select(self, batch: Batch, log_ratios: Array) -> tuple[Array, Array]:
         """The ratio of each trajectory, and which are in [1 - delta, 1 + delta]; 0 for the others."""

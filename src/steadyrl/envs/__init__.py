@@ -16,6 +16,7 @@ from typing import Any
 
 _ENTRY_POINTS: dict[str, tuple[str, int | None]] = {
     "steadyrl/GuardedMaze-v0": ("steadyrl.envs.guarded_maze.environment:GuardedMazeEnv", None),
+    "steadyrl/TwoSides-v0": ("steadyrl.envs.two_sides:TwoSidesEnv", 60),
     "steadyrl/LunarLander-v0": ("steadyrl.envs.lunar_lander.environment:LunarLanderEnv", 1000),
     "steadyrl/InvertedPendulum-v0": ("steadyrl.envs.mujoco.inverted_pendulum:InvertedPendulumEnv", 500),
     "steadyrl/HalfCheetah-v0": ("steadyrl.envs.mujoco.half_cheetah:HalfCheetahEnv", 500),

@@ -27,6 +27,8 @@ UPDATE_METRICS = {
     "gradient_norm": "Gradient norm",
     "risk_weight_mean": "Mean of the risk weights",
     "risk_weight_std": "Standard deviation of the risk weights",
+    "risk_credit_std": "Size of the risk credit of a step",
+    "risk_critic_loss": "Loss of the risk critic",
     "critic_loss": "Critic loss",
     "mean_q": "Mean action value",
 }

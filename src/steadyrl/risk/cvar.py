@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from steadyrl.risk.measure import Law, RiskMeasure, Utility, weights_from
 from steadyrl.risk.sample import as_scaled_returns
 
 
@@ -27,3 +28,25 @@ def cvar(returns: Any, alpha: float) -> Any:
     # Averages distances to the minimum: large returns that differ little keep their precision.
     tail = lowest[..., 0] + ((ascending - lowest) * xp.asarray(weight, dtype=R.dtype)).sum(axis=-1)
     return scale.restore_value(tail)
+
+
+def cvar_utility(alpha: float) -> Utility:
+    """Of minus CVaR: -(q - g)+ / alpha, where q is the alpha-quantile of the law."""
+
+    def utility(returns: Any, law: Law) -> Any:
+        order = law.returns.argsort()
+        ascending, F = law.returns[order], law.probabilities[order].cumsum()
+        # A little less than alpha: sums of probabilities in 32 bits may fall short of it.
+        q = ascending[(alpha * (1 - 1e-5) > F).sum().clip(max=ascending.size - 1)]
+        return (returns - q).clip(max=0) / alpha
+
+    return utility
+
+
+def _tail_measure(alpha: float) -> RiskMeasure:
+    utility = cvar_utility(alpha)
+    return RiskMeasure(lambda returns: -cvar(returns, alpha), utility, weights_from(utility), min_episodes=3)
+
+
+CVAR_10 = _tail_measure(0.1)
+"""Minus the mean of the worst tenth of the returns: what is penalized is a small CVaR."""

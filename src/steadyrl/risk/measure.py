@@ -1,4 +1,4 @@
-"""What a risk measure is to an agent: a value, and the weights of its policy gradient.
+"""What a risk measure is to an agent: a value, a utility, and the weights of its policy gradient.
 
 An agent ascends E[G0] - lambda * measure. With score_i = sum_t grad log pi(a_t | s_t) of trajectory i,
 `sum_i rho_i weight_i score_i` estimates the gradient of *minus* the measure, so an agent adds it, times lambda;
@@ -15,6 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
 
 from steadyrl.base.pytree import Leaf, register_pytree
 
@@ -52,6 +55,24 @@ class Sample(NamedTuple):
         return self.where.sum(axis=-1).astype(self.returns.dtype)
 
 
+class Law(NamedTuple):
+    """A distribution of returns, as a batch of episodes knows it."""
+
+    returns: Any
+    """[m]."""
+    probabilities: Any
+    """[m]: of each, adding up to 1."""
+
+
+Utility = Callable[[Any, Law], Any]
+"""u: (returns [...], law) -> [...]: how an episode with such a return lowers the measure of the law, up to a constant.
+
+It is minus the influence function of the measure: with the law held fixed, grad E[u(R)] is minus grad measure.
+"""
+Weights = Callable[[Sample, Any], tuple[Any, Any]]
+"""(sample, state) -> the weight of each trajectory [n], and the new state; see `Measure.weights`."""
+
+
 class Measure(Protocol):
     """What agents ask of a measure. Implementations are pytrees: their numbers are arguments of compiled programs."""
 
@@ -81,13 +102,31 @@ class Measure(Protocol):
 
 @dataclass(frozen=True)
 class RiskMeasure:
-    """A `Measure` made of functions, without numbers of its own."""
+    """A `Measure` of the law of returns alone, made of functions, without numbers of its own."""
 
     value: Callable[[Any], Any]
-    weights: Callable[[Sample, Any], tuple[Any, Any]]
+    utility: Utility
+    weights: Weights
     initial_state: Leaf[Any] = ()
     contains_mean: bool = False
     min_episodes: int = 2
 
 
 register_pytree(RiskMeasure)
+
+
+def weights_from(utility: Utility) -> Weights:
+    """Leave-one-out weights that follow from a utility: [u(R_i) - mean of u(R_j) over the others] / n.
+
+    Both terms take the law of the others, each as likely as its ratio, so the baseline does not depend on trajectory i.
+    """
+
+    def weights(sample: Sample, state: Any) -> tuple[Any, Any]:
+        R, n = jnp.asarray(sample.returns), sample.count
+        mass = (1 - jnp.eye(R.size)) * sample.ratios * sample.where
+        laws = Law(jnp.broadcast_to(R, mass.shape), mass / jnp.maximum(mass.sum(axis=-1, keepdims=True), 1e-9))
+        of_all = jax.vmap(lambda law: utility(R, law))(laws)
+        weight = jnp.diagonal(of_all) - (laws.probabilities * of_all).sum(axis=-1)
+        return weight * sample.where / jnp.maximum(n, 1), state
+
+    return weights

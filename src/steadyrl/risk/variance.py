@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.risk.measure import RiskMeasure, Sample
+from steadyrl.risk.measure import Law, RiskMeasure, Sample
 from steadyrl.risk.sample import as_mass, as_scaled_returns
 
 
@@ -61,4 +61,9 @@ def _double_sampling(sample: Sample, state: Any) -> tuple[Any, Any]:
     return w / sample.count.clip(1), state
 
 
-VARIANCE = RiskMeasure(value=variance, weights=_double_sampling, min_episodes=4)
+def variance_utility(returns: Any, law: Law) -> Any:
+    """-(g - E[X])^2."""
+    return -((returns - law.probabilities @ law.returns) ** 2)
+
+
+VARIANCE = RiskMeasure(value=variance, weights=_double_sampling, utility=variance_utility, min_episodes=4)

@@ -70,6 +70,19 @@ def padded_length(T: int) -> int:
     return double * 3 // 4 if double * 3 // 4 >= T else double
 
 
+class Steps(NamedTuple):
+    """n episodes of T steps, in order: for credit that depends on what came before a step and after it."""
+
+    observations: Array
+    """[n, T, ...]."""
+    rewards: Array
+    """[n, T]: 0 in the padding."""
+    mask: Array
+    """[n, T]: 1, or 0 in the padding."""
+    pairs: Array | None = None
+    """[n, T]: the number s A + a of the state-action pair, where a batch is given pair by pair."""
+
+
 class Weighting(NamedTuple):
     """The weight of each log pi(a_t|s_t) of trajectory i: `per_reward`_i g_t + `per_visit`_it."""
 
@@ -100,6 +113,8 @@ class Batch(NamedTuple):
     """[n, L]: `visits` summed over the actions. All updates on a batch share these two sums."""
     state_rewards_to_go: Array
     """[n, L]: `rewards_to_go` summed over the actions."""
+    steps: Steps
+    """The same trajectories, step by step."""
 
     @classmethod
     def of(
@@ -111,10 +126,24 @@ class Batch(NamedTuple):
         returns: Array,
         lengths: Array,
         squared_rewards_to_go: Array,
+        steps: Steps,
     ) -> Batch:
         """A batch with its sums."""
         sums = visits.sum(axis=-1), rewards_to_go.sum(axis=-1)
-        return cls(observations, actions, visits, rewards_to_go, returns, lengths, squared_rewards_to_go, *sums)
+        return cls(observations, actions, visits, rewards_to_go, returns, lengths, squared_rewards_to_go, *sums, steps)
+
+    def with_credit(self, credit: Array) -> Batch:
+        """The batch with `credit` [n, T] of each step added to the rewards to go that weigh log pi.
+
+        The value function still learns from the rewards to go as they were.
+        """
+        pairs = self.steps.pairs
+        if pairs is None:
+            summed = credit[..., None]
+        else:
+            n, S, A = self.visits.shape
+            summed = jnp.zeros((n, S * A)).at[jnp.arange(n)[:, None], pairs].add(credit).reshape(n, S, A)
+        return self._replace(rewards_to_go=self.rewards_to_go + summed)
 
     def total(self, x: Array) -> Array:
         """[n]: the sum over all visits of a trajectory of x, which is [n, L, P], or [L, P] for the whole table."""
@@ -146,15 +175,24 @@ def batch_from_episodes(episodes: EpisodeBatch, gamma: Any) -> Batch:
         returns=episodes.returns,
         lengths=mask.sum(axis=-1),
         squared_rewards_to_go=(g**2).sum(axis=-1),
+        steps=steps_from_episodes(episodes),
     )
+
+
+def steps_from_episodes(episodes: EpisodeBatch) -> Steps:
+    """Step by step, from the episodes of any environment."""
+    rewards, mask = jnp.asarray(episodes.rewards, jnp.float32), jnp.asarray(episodes.mask, jnp.float32)
+    return Steps(jnp.asarray(episodes.observations), rewards, mask)
 
 
 def batch_from_plays(tables: Tables, plays: Plays, gamma: Array) -> Batch:
     """Pair by pair, from compiled plays; every field has the leading axis of the K policies, and `gamma` is [K]."""
     S, A, outcomes = tables.reward.shape
     mask = plays.outcome >= 0
-    g = jnp.moveaxis(rewards_to_go(jnp.moveaxis(rewards_of(tables, plays), 0, -1), gamma[:, None]), -1, 0)
+    rewards = jnp.moveaxis(rewards_of(tables, plays), 0, -1)
+    g = jnp.moveaxis(rewards_to_go(rewards, gamma[:, None]), -1, 0)
     pair = jnp.where(mask, plays.outcome // outcomes, 0)
+    pairs = jnp.moveaxis(pair, 0, -1)
     _, K, n = pair.shape
     policy, episode = jnp.indices((K, n))
     each = jnp.stack([mask.astype(g.dtype), g * mask], axis=-1)
@@ -167,4 +205,5 @@ def batch_from_plays(tables: Tables, plays: Plays, gamma: Array) -> Batch:
         returns=g[0],
         lengths=mask.sum(axis=0).astype(g.dtype),
         squared_rewards_to_go=((g * mask) ** 2).sum(axis=0),
+        steps=Steps(pairs // A, rewards, jnp.moveaxis(mask.astype(g.dtype), 0, -1), pairs),
     )

@@ -22,7 +22,8 @@ MEANS = ("return", "discounted_return", "length")
 DISPERSIONS = {"gini_deviation": gini_deviation, "variance": variance}
 UPDATES = (
     "updates", "policy_loss", "gradient_norm", "value_loss", "explained_variance", "entropy", "approx_kl",
-    "clip_fraction", "risk_weight_mean", "risk_weight_std", "critic_loss", "mean_q",
+    "clip_fraction", "risk_weight_mean", "risk_weight_std", "risk_credit_std", "risk_critic_loss", "critic_loss",
+    "mean_q",
 )  # fmt: skip
 """The metrics of the updates of all methods."""
 EVALUATIONS = ("greedy_", "exact_")

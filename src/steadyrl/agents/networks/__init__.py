@@ -2,7 +2,7 @@
 
 from steadyrl.agents.networks.action_range import ActionRange
 from steadyrl.agents.networks.categorical import CategoricalNetwork
-from steadyrl.agents.networks.choose import networks_for
+from steadyrl.agents.networks.choose import networks_for, quantiles_for
 from steadyrl.agents.networks.deterministic import ActorParams, DeterministicNetwork
 from steadyrl.agents.networks.epsilon_greedy import EpsilonGreedy, QParams
 from steadyrl.agents.networks.epsilon_greedy_table import EpsilonGreedyTable, QTable
@@ -30,4 +30,5 @@ __all__ = [
     "ValueNetwork",
     "ValueTable",
     "networks_for",
+    "quantiles_for",
 ]

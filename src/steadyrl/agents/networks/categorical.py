@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -21,10 +21,11 @@ class CategoricalNetwork:
 
     mlp: MLP
     first: int = 0
+    initial_output_scale: float = field(default=1.0, compare=False)  # Not part of what an update is compiled for.
 
     def init(self, key: Array) -> Layers:
         """Parameters to start from."""
-        return self.mlp.init(key)
+        return self.mlp.init(key, self.initial_output_scale)
 
     def log_prob(self, parameters: Layers, observations: Array | None, actions: Array | None) -> Array:
         """Log pi(a|s) for each observation and each of its P actions."""

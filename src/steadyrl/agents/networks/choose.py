@@ -12,6 +12,7 @@ from steadyrl.agents.networks.categorical import CategoricalNetwork
 from steadyrl.agents.networks.mlp import MLP, ValueNetwork
 from steadyrl.agents.networks.normal import NormalNetwork
 from steadyrl.agents.networks.protocols import Policy, Value
+from steadyrl.agents.networks.quantiles import QuantileNetwork, QuantileTable
 from steadyrl.agents.networks.tables import SoftmaxTable, ValueTable
 from steadyrl.envs.spaces import feature_count
 
@@ -22,6 +23,7 @@ def networks_for(
     network: str,
     hidden: tuple[int, ...],
     initial_log_std: float,
+    initial_output_scale: float = 1.0,
 ) -> tuple[Policy, Value]:
     """A table for each state and action, or networks with `hidden` layers."""
     if network == "table":
@@ -31,7 +33,19 @@ def networks_for(
     inputs = feature_count(observation_space)
     value = ValueNetwork(MLP((inputs, *hidden, 1)))
     if isinstance(action_space, Discrete):
-        return CategoricalNetwork(MLP((inputs, *hidden, int(action_space.n))), int(action_space.start)), value
+        return CategoricalNetwork(
+            MLP((inputs, *hidden, int(action_space.n))), int(action_space.start), initial_output_scale
+        ), value
     assert isinstance(action_space, Box)
     actions = ActionRange.of(action_space)
-    return NormalNetwork(MLP((inputs, *hidden, actions.dimensions)), actions, initial_log_std), value
+    return NormalNetwork(
+        MLP((inputs, *hidden, actions.dimensions)), actions, initial_log_std, initial_output_scale
+    ), value
+
+
+def quantiles_for(observation_space: gym.Space[Any], network: str) -> QuantileTable | QuantileNetwork:
+    """What learns a distribution for each observation."""
+    if network == "table":
+        assert isinstance(observation_space, Discrete)
+        return QuantileTable(int(observation_space.n))
+    return QuantileNetwork.of(feature_count(observation_space))

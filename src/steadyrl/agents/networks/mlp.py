@@ -29,8 +29,8 @@ class MLP:
         numbers = sum((inputs + 1) * outputs for inputs, outputs in zip(self.sizes[:-1], self.sizes[1:], strict=True))
         check_memory("hidden", self.sizes[1:-1], 4.0 * COPIES * numbers)
 
-    def init(self, key: Array) -> Layers:
-        """Weights and biases uniform within 1 / sqrt(inputs) of 0, as PyTorch draws them."""
+    def init(self, key: Array, output_scale: float = 1.0) -> Layers:
+        """Weights and biases uniform within 1 / sqrt(inputs) of 0, as PyTorch draws them; the last times a scale."""
         layers = []
         for k_layer, inputs, outputs in zip(
             jax.random.split(key, len(self.sizes) - 1), self.sizes[:-1], self.sizes[1:], strict=True
@@ -40,6 +40,7 @@ class MLP:
             weight = jax.random.uniform(k_weight, (inputs, outputs), minval=-bound, maxval=bound)
             bias = jax.random.uniform(k_bias, (outputs,), minval=-bound, maxval=bound)
             layers.append({"weight": weight, "bias": bias})
+        layers[-1] = {name: output_scale * numbers for name, numbers in layers[-1].items()}
         return layers
 
     def __call__(self, layers: Layers, x: Array) -> Array:

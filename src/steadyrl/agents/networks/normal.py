@@ -25,12 +25,13 @@ class NormalNetwork:
 
     mlp: MLP
     range: ActionRange
-    initial_log_std: float = field(compare=False)  # Not part of what an update is compiled for.
+    initial_log_std: float = field(compare=False)  # Not part of what an update is compiled for, as the next.
+    initial_output_scale: float = field(default=1.0, compare=False)
 
     def init(self, key: Array) -> dict[str, Any]:
         """Parameters to start from."""
         log_std = jnp.full(self.range.dimensions, self.initial_log_std, jnp.float32)
-        return {"mean": self.mlp.init(key), "log_std": log_std}
+        return {"mean": self.mlp.init(key, self.initial_output_scale), "log_std": log_std}
 
     def log_prob(self, parameters: dict[str, Any], observations: Array | None, actions: Array | None) -> Array:
         """Log of the density at each of P actions: [..., inputs] and [..., P, d] to [..., P]."""

@@ -1,0 +1,180 @@
+"""What MG learns with credit by step, beside the same mean part without risk, in every domain.
+
+    python -m benchmarks.learning.step_credit                          # trains what is missing: many hours
+    python -m benchmarks.learning.step_credit --domains two_sides      # one domain, or several
+    python -m benchmarks.learning.step_credit --report                 # writes docs/results/step_credit.md
+
+Domains, budgets, seeds and settings are in step_credit.toml beside this file. Each run leaves a line of JSON in
+docs/results/step_credit_runs.jsonl with the settings it had; what is there is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import textwrap
+import time
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+import steadyrl
+from benchmarks.learning import break_even
+from steadyrl.training.run_folder import versions
+
+PLAN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+RUNS, PAGE = Path("docs/results/step_credit_runs.jsonl"), Path("docs/results/step_credit.md")
+AGENTS = {"PPO": "PPO", "REINFORCE": "Reinforce"}
+"""Title of a method -> class; all others are MeanGini."""
+
+
+class Case(NamedTuple):
+    """One run to make."""
+
+    domain: str
+    method: str
+    seed: int
+
+
+def cases(domains: Sequence[str], seeds: int | None = None) -> list[Case]:
+    """All runs of these domains, one seed of every method after the other."""
+    first = PLAN["first_seed"]
+    return [
+        Case(domain, method, seed)
+        for domain in domains
+        for seed in range(first, first + (seeds or PLAN["domains"][domain]["seeds"]))
+        for method in PLAN["domains"][domain]["methods"]
+    ]
+
+
+def run(case: Case, share: float = 1.0) -> dict[str, Any]:
+    """Train and evaluate one agent, with a share of the budget."""
+    domain = PLAN["domains"][case.domain]
+    settings = {**domain["shared"], **domain["methods"][case.method]}
+    env = gym.make(domain["env"], **domain.get("options", {}))
+    agent = getattr(steadyrl, AGENTS.get(case.method, "MeanGini"))(env, seed=case.seed, **settings)
+    budget = {f"total_{name}": int(domain[name] * share) for name in ("episodes", "timesteps") if name in domain}
+    started = time.monotonic()
+    agent.learn(**budget, progress_bar=False)
+    seconds = time.monotonic() - started
+    episodes = agent.play(PLAN["evaluation_episodes"], seed=10_000 + case.seed)
+    returns = episodes.rewards.sum(axis=-1)
+    metrics = {"length": episodes.mask.sum(axis=-1), **episodes.episode_metrics}
+    quarters = np.array_split(np.array([record["return"] for record in agent.history]), 4)
+    return {
+        **case._asdict(),
+        "settings": settings,
+        "budget": budget,
+        "episodes": agent.episodes,
+        "timesteps": agent.timesteps,
+        "seconds": round(seconds),
+        "return": float(returns.mean()),
+        "gini_deviation": float(steadyrl.risk.gini_deviation(returns)),
+        "metrics": {name: float(np.mean(metrics[name])) for name in domain["metrics"]},
+        "training_by_quarter": [float(quarter.mean()) for quarter in quarters if quarter.size],
+        "date": datetime.date.today().isoformat(),
+        "versions": versions(),
+    }
+
+
+def table(runs: Sequence[dict[str, Any]], domain: str) -> str:
+    """For each method the mean over seeds, and the lowest and highest."""
+    plan = PLAN["domains"][domain]
+    names = ["return", "gini_deviation", *plan["metrics"]]
+    lines = [
+        f"| method | seeds | {' | '.join(name.replace('_', ' ') for name in names)} |",
+        "| --- " * (2 + len(names)) + "|",
+    ]
+    for method in plan["methods"]:
+        some = [one for one in runs if (one["domain"], one["method"]) == (domain, method)]
+        if some:
+            columns = [np.array([one["metrics"].get(name, one.get(name)) for one in some], float) for name in names]
+            cells = [f"{x.mean():.4g} ({x.min():.4g} to {x.max():.4g})" for x in columns]
+            lines.append(f"| {method} | {len(some)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def each_seed(runs: Sequence[dict[str, Any]], domain: str) -> str:
+    """The first metric of every seed, by method."""
+    plan = PLAN["domains"][domain]
+    name, lines = plan["metrics"][0], []
+    for method in plan["methods"]:
+        some = sorted(
+            (one for one in runs if (one["domain"], one["method"]) == (domain, method)), key=lambda x: x["seed"]
+        )
+        values = ", ".join(f"{one['metrics'][name]:.2g}" for one in some)
+        if some:
+            lines.append(f"{method}: {values}")
+    return textwrap.fill(f"{name.replace('_', ' ').capitalize()} of each seed. {'; '.join(lines)}.", 110)
+
+
+def section(runs: Sequence[dict[str, Any]], domain: str) -> str:
+    """One domain."""
+    plan = PLAN["domains"][domain]
+    budget = f"{plan['episodes']:,} episodes" if "episodes" in plan else f"{plan['timesteps']:,} steps"
+    shared = ", ".join(f"{name}={value}" for name, value in plan["shared"].items())
+    own = {method: settings for method, settings in plan["methods"].items() if settings}
+    more = "; ".join(
+        f"{method}: {', '.join(f'{k}={v}' for k, v in settings.items())}" for method, settings in own.items()
+    )
+    settings = textwrap.fill(f"{budget}. All methods: {shared}. {more}.", 110)
+    return f"## {plan['title']}\n\n{table(runs, domain)}\n\n{settings}\n\n{each_seed(runs, domain)}\n"
+
+
+def page(runs: Sequence[dict[str, Any]]) -> str:
+    """The page about all runs."""
+    domains = [domain for domain in PLAN["domains"] if any(one["domain"] == domain for one in runs)]
+    used = runs[-1]
+    installed = textwrap.fill(", ".join(f"{name} {version}" for name, version in used["versions"].items()), 110)
+    days = sorted({one["date"] for one in runs})
+    sections = "\n".join(section(runs, domain) for domain in domains)
+    return f"""# Credit by step in every domain
+
+MG with a risk critic, which credits each step with what it changed, beside the same mean part without risk.
+Final policies, {PLAN["evaluation_episodes"]} episodes with sampled actions; return and GD are undiscounted. Cells are
+means over seeds (lowest to highest). Seeds count from {PLAN["first_seed"]}; settings were searched on seeds 0 to 3.
+
+{sections}
+## Up to which lambda moving pays in the distance variants
+
+Moving at a constant speed, E - lambda D is higher than standing still for nothing up to this lambda; above it,
+standing still is what the objective asks for. Lambda is chosen below it for the speeds that are learned.
+
+{break_even.table()}
+
+## Runs
+
+Command: `python -m benchmarks.learning.step_credit`; the runs are in
+[step_credit_runs.jsonl](step_credit_runs.jsonl); {" to ".join(sorted({days[0], days[-1]}))};
+{installed}.
+"""
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Train what is missing, or write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--domains", nargs="+", choices=list(PLAN["domains"]), default=list(PLAN["domains"]))
+    parser.add_argument("--seeds", type=int, help="how many, in place of the plan's")
+    parser.add_argument("--part", default="0/1", help="the share of the runs, such as 0/2: for two processes")
+    parser.add_argument("--report", action="store_true", help="write the page from what is there")
+    arguments = parser.parse_args(given)
+    runs = [json.loads(line) for line in RUNS.read_text().splitlines()] if RUNS.exists() else []
+    if arguments.report:
+        PAGE.write_text(page(runs))
+        return
+    index, parts = map(int, arguments.part.split("/"))
+    done = {Case(one["domain"], one["method"], one["seed"]) for one in runs}
+    for case in [case for case in cases(arguments.domains, arguments.seeds) if case not in done][index::parts]:
+        one = run(case)
+        with RUNS.open("a") as file:
+            file.write(json.dumps(one) + "\n")
+        print(*case, f"return {one['return']:.1f}", one["metrics"], f"{one['seconds']} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

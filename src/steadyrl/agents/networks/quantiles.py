@@ -1,0 +1,62 @@
+"""The distribution of a number as its quantiles, learned by a network or a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jax import Array
+
+from steadyrl.agents.networks.mlp import MLP, Layers
+
+QUANTILES = 32
+"""How many, at the levels (k + 1/2) / QUANTILES."""
+HIDDEN = (64, 64)
+"""Smaller than policies and values: it costs little, and it need not be exact."""
+
+
+@dataclass(frozen=True)
+class QuantileNetwork:
+    """Quantiles given an observation and a time."""
+
+    mlp: MLP
+    passes: ClassVar[int] = 10
+    minibatch_size: ClassVar[int | None] = 256
+
+    @classmethod
+    def of(cls, inputs: int) -> QuantileNetwork:
+        """For observations of so many numbers."""
+        return cls(MLP((inputs + 1, *HIDDEN, QUANTILES)))
+
+    def init(self, key: Array) -> Layers:
+        """Parameters to start from."""
+        return self.mlp.init(key)
+
+    def __call__(self, parameters: Layers, observations: Array, times: Array) -> Array:
+        """[..., inputs] and [...] to [..., QUANTILES]."""
+        return self.mlp(parameters, jnp.concatenate([observations, times[..., None]], axis=-1))
+
+
+@dataclass(frozen=True)
+class QuantileTable:
+    """Quantiles given a state. They are the same at all times."""
+
+    n_states: int
+    passes: ClassVar[int] = 4
+    minibatch_size: ClassVar[int | None] = None
+
+    def init(self, key: Array) -> Array:
+        """All zeros."""
+        return jnp.zeros((self.n_states, QUANTILES))
+
+    def __call__(self, parameters: Array, observations: Array, times: Array) -> Array:
+        """[...] to [..., QUANTILES]."""
+        return parameters[observations]
+
+
+def pinball_loss(quantiles: Array, targets: Array) -> Array:
+    """[..., QUANTILES] and [...] to [...]: on average least where the quantiles are those of the targets."""
+    levels = (jnp.arange(QUANTILES) + 0.5) / QUANTILES
+    above = targets[..., None] - quantiles
+    return jnp.maximum(levels * above, (levels - 1) * above).mean(axis=-1)

@@ -1,0 +1,207 @@
+"""Credit for risk, step by step: how much each step changed the utility that its episode can expect.
+
+With the law of returns frozen for one batch, minus the gradient of a measure is E[u(R) sum_t score_t], where u is the
+measure's utility (`risk.measure`). So the risk part is an ordinary policy gradient with one reward, u(R), at the end.
+Let C_t be the return before step t and Z_t the return still to come, so that R = C_t + gamma^t Z_t. The critic
+expects U_t = E[u(C_t + gamma^t Z_t) | s_t, t], and the advantage of a step is U_{t+1} - U_t plus a decaying sum of the
+changes that follow (GAE), with u(R) in place of U after the last step. If the sum does not decay, the estimate is
+unbiased whatever the critic says.
+
+What is learned is the distribution of Z_t, by quantile regression: it does not move with u, and how U depends on C_t
+is known. `tests/agents/test_risk_critic.py` compares it with exact gradients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from steadyrl.agents.networks.quantiles import pinball_loss
+from steadyrl.base.pytree import Leaf, register_pytree
+from steadyrl.risk import Law, RiskMeasure
+from steadyrl.training.batch import Steps
+from steadyrl.training.minibatches import Minibatches
+from steadyrl.training.returns import rewards_to_go
+
+SCALE_EPISODES = 100
+"""About how many of the latest episodes determine the scale of returns."""
+
+
+class Quantiles(Protocol):
+    """What learns the distribution of the return still to come, in units of its scale."""
+
+    @property
+    def passes(self) -> int:
+        """Over each batch."""
+        ...
+
+    @property
+    def minibatch_size(self) -> int | None:
+        """None for the whole batch."""
+        ...
+
+    def init(self, key: Array) -> Any:
+        """Parameters to start from."""
+        ...
+
+    def __call__(self, parameters: Any, observations: Array, times: Array) -> Array:
+        """Quantiles [..., N], given observations and times in units of the mean length of episodes [...]."""
+        ...
+
+
+class CriticState(NamedTuple):
+    """What a `RiskCritic` knows, from earlier batches alone."""
+
+    parameters: Any
+    optimiser: Any
+    key: Any
+    """The random key of the minibatches."""
+    mean: Array
+    """Of the returns still to come, over the steps of recent episodes."""
+    mean_square: Array
+    length: Array
+    """The mean length of recent episodes."""
+    episodes: Array
+    """Seen so far."""
+    returns: Array
+    """[m]: the latest returns, 0 where there are fewer."""
+    known: Array
+    """[m]: 1, or 0 where there is no return yet."""
+
+    @property
+    def scale(self) -> Array:
+        """The standard deviation of the returns still to come."""
+        return jnp.sqrt(jnp.maximum(self.mean_square - self.mean**2, 1e-8))
+
+
+@dataclass(frozen=True)
+class RiskCritic:
+    """Learns the distribution of the return still to come, and credits steps with what they changed. A pytree."""
+
+    network: Quantiles
+    measure: Leaf[RiskMeasure]
+    discount: Leaf[float]
+    """Of the return whose risk is measured."""
+    decay: Leaf[float]
+    """Of credit for changes further ahead, per step."""
+    learning_rate: Leaf[float]
+    returns_remembered: int
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        """How the quantiles take their steps."""
+        return optax.flatten(optax.adam(self.learning_rate))
+
+    def init(self, key: Array) -> CriticState:
+        """An untrained critic, with quantiles around 0."""
+        k_network, k_order = jax.random.split(key)
+        parameters, none_yet = self.network.init(k_network), jnp.zeros(self.returns_remembered)
+        return CriticState(
+            parameters,
+            self.optimiser.init(parameters),
+            jax.random.key_data(k_order),
+            mean=jnp.float32(0),
+            mean_square=jnp.float32(1),
+            length=jnp.float32(1),
+            episodes=jnp.float32(0),
+            returns=none_yet,
+            known=none_yet,
+        )
+
+    def advantages(self, state: CriticState, steps: Steps) -> Array:
+        """[n, T]: how much each step lowered the measure, in its units.
+
+        Episode i is judged by the law of the others and of remembered returns, and by what was learned before: neither
+        depends on its own actions.
+        """
+        discounts = self._discounts(steps)
+        gained = steps.rewards * discounts
+        returns, so_far = gained.sum(axis=-1), jnp.cumsum(gained, axis=-1) - gained
+        to_come = state.mean + state.scale * self.network(state.parameters, steps.observations, _times(state, steps))
+        possible = so_far[..., None] + discounts[:, None] * to_come
+        utility: Any = jax.vmap(self.measure.utility)
+        laws = self.laws_of_others(state, returns)
+        expected, final = utility(possible, laws).mean(axis=-1), utility(returns, laws)
+        following = jnp.concatenate([expected[:, 1:], jnp.zeros_like(expected[:, :1])], axis=-1)
+        last = jnp.arange(steps.mask.shape[1]) == steps.mask.sum(axis=-1)[:, None] - 1
+        changes = jnp.where(last, final[:, None], following) - expected
+        credit: Array = rewards_to_go(changes * steps.mask, self.decay) * steps.mask
+        return credit
+
+    def laws_of_others(self, state: CriticState, returns: Array) -> Law:
+        """For each of n episodes the law of all returns but its own: [n, n + m] each."""
+        n = returns.size
+        values = jnp.concatenate([returns, state.returns])
+        mass = jnp.concatenate([1 - jnp.eye(n), jnp.broadcast_to(state.known, (n, state.known.size))], axis=-1)
+        return Law(jnp.broadcast_to(values, mass.shape), mass / mass.sum(axis=-1, keepdims=True))
+
+    def fit(self, state: CriticState, steps: Steps) -> tuple[CriticState, Array]:
+        """The critic after learning from a batch, and its loss in the last pass."""
+        to_come = rewards_to_go(steps.rewards, self.discount)
+        state = self._remember(state, steps, to_come)
+        given = steps.observations, _times(state, steps), (to_come - state.mean) / state.scale
+        given, mask = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (given, steps.mask))
+
+        def loss(parameters: Any, given: tuple[Array, Array, Array], weights: Array) -> Array:
+            observations, times, targets = given
+            errors = pinball_loss(self.network(parameters, observations, times), targets)
+            return (weights * errors).sum() / weights.sum()
+
+        def step(carry: tuple[Any, Any, Array], given: Any, weights: Array) -> tuple[Any, Any, Array]:
+            parameters, optimiser, total = carry
+            value, gradient = jax.value_and_grad(loss)(parameters, given, weights)
+            moves, optimiser = self.optimiser.update(gradient, optimiser, parameters)
+            return optax.apply_updates(parameters, moves), optimiser, total + value
+
+        def one_pass(carry: tuple[Any, Any], key: Array) -> tuple[tuple[Any, Any], Array]:
+            if self.network.minibatch_size is None:
+                *moved, total = step((*carry, jnp.float32(0)), given, mask)
+                return tuple(moved), total
+            size = min(self.network.minibatch_size, mask.size)
+            minibatches = Minibatches.of(key, mask, size)
+
+            def on_part(k: Array, carry: tuple[Any, Any, Array]) -> tuple[Any, Any, Array]:
+                rows, within = minibatches.part(k, size)
+                return step(carry, jax.tree.map(lambda x: x[rows], given), within)
+
+            *moved, total = jax.lax.fori_loop(0, minibatches.parts, on_part, (*carry, jnp.float32(0)))
+            return tuple(moved), total / minibatches.parts
+
+        k_next, *keys = jax.random.split(jax.random.wrap_key_data(state.key), 1 + self.network.passes)
+        learned, losses = jax.lax.scan(one_pass, (state.parameters, state.optimiser), jnp.stack(keys))
+        state = state._replace(parameters=learned[0], optimiser=learned[1], key=jax.random.key_data(k_next))
+        return state, losses[-1]
+
+    def _discounts(self, steps: Steps) -> Array:
+        return self.discount ** jnp.arange(steps.rewards.shape[1])
+
+    def _remember(self, state: CriticState, steps: Steps, to_come: Array) -> CriticState:
+        """The state with the returns of a batch, and moments that include it."""
+        n, m = len(to_come), self.returns_remembered
+        share = n / (jnp.minimum(state.episodes, SCALE_EPISODES) + n)
+        weights = steps.mask / steps.mask.sum()
+
+        def moved(old: Array, new: Array) -> Array:
+            return old + share * (new - old)
+
+        returns = (steps.rewards * self._discounts(steps)).sum(axis=-1)
+        return state._replace(
+            mean=moved(state.mean, (weights * to_come).sum()),
+            mean_square=moved(state.mean_square, (weights * to_come**2).sum()),
+            length=moved(state.length, steps.mask.sum() / n),
+            episodes=state.episodes + n,
+            returns=jnp.concatenate([returns, state.returns])[:m],
+            known=jnp.concatenate([jnp.ones(n), state.known])[:m],
+        )
+
+
+register_pytree(RiskCritic)
+
+
+def _times(state: CriticState, steps: Steps) -> Array:
+    return jnp.broadcast_to(jnp.arange(steps.mask.shape[1]) / state.length, steps.mask.shape)

@@ -1,0 +1,122 @@
+"""Small processes with random rewards, whose returns are known exactly at any discount, and updates of agents there."""
+
+from functools import cache
+from typing import NamedTuple
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gradient_cases import Case, rows
+from gymnasium.spaces import Discrete
+
+from steadyrl.exact.mdp import FiniteMDP
+from steadyrl.training.batch import EpisodeBatch
+
+STATES, ACTIONS, HORIZON = 5, 3, 8
+REWARDS = (-1.0, 0.0, 3.0)
+"""Three, so that there are at most 3^8 discounted returns: fewer than make the exact distribution round."""
+
+
+class Model(NamedTuple):
+    """A `FiniteModel` without metrics."""
+
+    mdp: FiniteMDP
+
+    def metrics(self, visits, ended):
+        return {}
+
+
+@cache
+def small_mdp():
+    """Each reward with either of two next states; two thirds of the episodes end before the horizon."""
+    rng, shape = np.random.default_rng(0), (STATES, ACTIONS, 2 * len(REWARDS))
+    return FiniteMDP(
+        next_state=rng.integers(STATES, size=shape),
+        reward=np.broadcast_to(REWARDS * 2, shape),
+        ends=rng.random(shape) < 0.05,
+        probability=rng.dirichlet(np.ones(shape[-1]) / 3, size=shape[:2]),
+        initial=rng.dirichlet(np.ones(STATES)),
+        horizon=HORIZON,
+    )
+
+
+@cache
+def small_case(gamma, episodes=36_000):
+    """At a policy that is not uniform."""
+    return Case(small_mdp(), gamma, np.random.default_rng(9).normal(size=(STATES, ACTIONS)) / 2, episodes)
+
+
+@cache
+def line_case():
+    """Ten states in a row; in each a sure reward of 1, or one of -1, 1 and 3 by lot, whose mean is the same."""
+    S, shape = 10, (10, 2, 3)
+    mdp = FiniteMDP(
+        next_state=np.broadcast_to(np.minimum(np.arange(S) + 1, S - 1)[:, None, None], shape),
+        reward=np.broadcast_to(np.array([[1, 1, 1], [-1, 1, 3]]), shape),
+        ends=np.broadcast_to((np.arange(S) == S - 1)[:, None, None], shape),
+        probability=np.full(shape, 1 / 3),
+        initial=np.eye(S)[0],
+        horizon=S,
+    )
+    return Case(mdp, 1.0, np.random.default_rng(1).normal(size=(S, 2)), episodes=20_000)
+
+
+class SmallProcess(gym.Env):
+    """Something to make agents for: its episodes are played by `small_case`."""
+
+    observation_space, action_space = Discrete(STATES), Discrete(ACTIONS)
+
+    @property
+    def finite_model(self):
+        return Model(small_mdp())
+
+
+# Whole updates of agents, for any batch of episodes that `small_case` has played.
+
+N = 5
+"""Episodes in a batch."""
+ONE_STEP = {"optimiser": "sgd", "policy_learning_rate": 1.0, "value_learning_rate": 1e-30, "inner_updates": 1}
+PPO_STEP = {"mean": "ppo", "gae_lambda": 1.0, "normalise_advantages": False, "minibatch_size": 0}
+PPO_STEP |= {"entropy_coefficient": 0.0, "max_gradient_norm": 1e9}
+
+
+def arbitrary_state(critic, **known):
+    """Of a `RiskCritic` with a table that has learned something wrong."""
+    state = critic.init(jax.random.key(0))
+    quantiles = np.random.default_rng(6).normal(size=np.shape(state.parameters))
+    moments = {"mean": jnp.float32(2), "mean_square": jnp.float32(9)}
+    return state._replace(parameters=jnp.asarray(quantiles, jnp.float32), **moments, **known)
+
+
+def small_agent(kind, gamma, **settings):
+    """The algorithm of an agent, and a learner at the policy of `small_case`, with arbitrary values and quantiles."""
+    agent = kind(SmallProcess, gamma=gamma, episodes_per_update=N, **ONE_STEP, **settings)
+    theta, phi = jnp.asarray(small_case(gamma).logits, jnp.float32), jnp.linspace(-1, 2, STATES)
+    learner, critic = agent.learner._replace(theta=theta, phi=phi), agent.algorithm.critic
+    return agent.algorithm, learner if critic is None else learner._replace(risk=arbitrary_state(critic))
+
+
+@jax.jit
+def _moves(algorithm, learner, batches):
+    return jax.vmap(lambda batch: algorithm.update(learner, batch)[0].theta - learner.theta)(batches)
+
+
+def updates(kind, gamma, **settings):
+    """[batches, S * A]: sum_it weight_it score_it / N, as an agent's update sums it."""
+    algorithm, learner = small_agent(kind, gamma, **settings)
+    batches = jax.tree.map(lambda x: x.reshape(-1, N, *x.shape[1:]), small_case(gamma).batch)
+    if algorithm.batch_kind == "batch":
+        return rows(_moves(algorithm, learner, batches))
+    steps, count = batches.steps, len(batches.returns)
+    episodes = EpisodeBatch(
+        observations=steps.observations,
+        actions=steps.pairs % ACTIONS,
+        rewards=steps.rewards,
+        mask=steps.mask,
+        last_observations=jnp.zeros((count, N), int),
+        terminated=jnp.ones((count, N), bool),
+        discounts=jnp.broadcast_to(gamma ** jnp.arange(HORIZON), (count, HORIZON)),
+    )
+    # PPO's objective is a mean over steps.
+    return rows(_moves(algorithm, learner, episodes)) * rows(batches.lengths.mean(axis=-1))

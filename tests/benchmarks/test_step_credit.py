@@ -1,0 +1,44 @@
+"""The benchmark of credit by step: its plan, a run at a small scale, its page."""
+
+import json
+
+import gymnasium as gym
+import pytest
+
+import steadyrl
+from benchmarks.learning import break_even, step_credit
+
+
+def test_the_break_even_lambdas_are_those_worked_out_by_hand():
+    half_cheetah, swimmer = (gym.make(f"steadyrl/{name}Distance-v0") for name in ("HalfCheetah", "Swimmer"))
+    found = [break_even.break_even(half_cheetah, speed, 0.99) for speed in (0.3, 1.0)]
+    found += [break_even.break_even(swimmer, speed, 0.99) for speed in (0.06, 0.36)]
+    assert found == pytest.approx([0.26, 2.25, 0.15, 0.93], abs=0.01)
+
+
+def test_every_method_of_every_domain_can_be_made():
+    for domain, plan in step_credit.PLAN["domains"].items():
+        env = gym.make(plan["env"], **plan.get("options", {}))
+        for method, settings in plan["methods"].items():
+            kind = getattr(steadyrl, step_credit.AGENTS.get(method, "MeanGini"))
+            assert kind(env, **plan["shared"], **settings).episodes == 0, (domain, method)
+
+
+def test_a_run_is_recorded_once_and_is_on_the_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(step_credit, "RUNS", tmp_path / "runs.jsonl")
+    monkeypatch.setattr(step_credit, "PAGE", tmp_path / "page.md")
+    monkeypatch.setitem(step_credit.PLAN, "evaluation_episodes", 5)
+    monkeypatch.setitem(step_credit.PLAN["domains"]["two_sides"], "episodes", 8)
+    for _ in range(2):
+        step_credit.main(["--domains", "two_sides", "--seeds", "1"])
+    runs = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
+    assert [(run["method"], run["seed"]) for run in runs] == [
+        (method, 10) for method in ("PPO", "MG by step", "MG by trajectory")
+    ]
+    assert runs[1]["settings"]["risk_aversion"] == 1.0
+    assert runs[0]["episodes"] == 8
+    step_credit.main(["--report"])
+    page = (tmp_path / "page.md").read_text()
+    assert "## Two sides" in page
+    assert "Guarded Maze" not in page
+    assert f"| PPO | 1 | {runs[0]['return']:.4g} (" in page
