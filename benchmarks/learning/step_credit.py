@@ -137,7 +137,7 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
 
 MG with a risk critic, which credits each step with what it changed, beside the same mean part without risk.
 Final policies, {PLAN["evaluation_episodes"]} episodes with sampled actions; return and GD are undiscounted. Cells are
-means over seeds (lowest to highest). Seeds count from {PLAN["first_seed"]}; settings were searched on seeds 0 to 3.
+means over seeds (lowest to highest). Seeds count from {PLAN["first_seed"]}; settings were searched on other seeds.
 
 {sections}
 ## Up to which lambda moving pays in the distance variants

@@ -30,7 +30,8 @@ def agent_with(env, mean, deviation, episodes=5000):
     """An agent whose training ended with these metrics."""
     agent = MeanGini(env, hidden=(4,), risk_aversion=0.5)
     agent.episodes = agent.timesteps = episodes
-    agent.history = [{"return": mean, "gini_deviation": 0.0, "undiscounted_gini_deviation": deviation, "length": 1.0}] * 3
+    record = {"return": mean, "gini_deviation": 0.0, "undiscounted_gini_deviation": deviation, "length": 1.0}
+    agent.history = [record] * 3
     return agent
 
 

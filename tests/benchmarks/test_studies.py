@@ -10,6 +10,8 @@ import markdown_page
 import numpy as np
 import ppo_ratios
 import pytest
+import risk_credit
+import risk_critics
 from ascent import Ascent, Outcome
 
 import steadyrl
@@ -107,6 +109,38 @@ def test_the_first_pass_over_a_batch_has_ratios_of_one(monkeypatch, tmp_path, ca
     assert first == ["3", "1", "0.000", "0.0", "0.0", "0.0", "1.000"]
     assert second[:2] == ["3", "2"]
     assert float(second[2]) > 0
+
+
+def test_ratios_and_biases_of_estimators_are_those_of_their_distributions():
+    rng, count = np.random.default_rng(0), len(risk_critics.ESTIMATORS)
+    truth, scale = np.array([3.0, 4.0]), np.ones(count)
+    scale[0], bias = 2.0, np.zeros((count, 2))
+    bias[-1] = 5.0, 0.0
+    estimates = truth + bias + scale[:, None] * rng.normal(size=(20_000, count, 2))
+    norm, measured = risk_critics.compare(estimates, truth)
+    assert norm == 5
+    first, *_, last = measured.values()
+    assert (first.ratio, first.error_ratio) == (1, 1)
+    assert (last.ratio, last.error_ratio) == pytest.approx((4, 8 / 27), rel=0.05)
+    assert abs(last.ratio - 4) < 4 * last.ratio_error
+    assert (first.bias, last.bias) == pytest.approx((0, 1), abs=0.02)
+    assert last.bias_in_errors == pytest.approx(5 / np.sqrt(2 / 20_000), rel=0.05)
+    assert last.cosine == pytest.approx(2 / np.sqrt(5), rel=0.02)
+
+
+def test_risk_credit_has_the_stored_sections_at_a_tiny_scale(tmp_path):
+    maze, two_sides = ["--maze-training", "500", "--maze-episodes", "100"], ["--two-sides-training", "80"]
+    two_sides += ["--two-sides-episodes", "100"]
+    risk_credit.main(["--seeds", "1", *maze, *two_sides, "--turns", "1", "--out", str(tmp_path)])
+    written, stored = ((folder / "risk_credit.md").read_text() for folder in (tmp_path, RESULTS))
+
+    def names(page):
+        """Headings, and moment, critic, law and lambda of each row."""
+        lines = page.splitlines()
+        return [x for x in lines if x.startswith("#")] + [cells(x)[:4] for x in lines if x.startswith(("| e", "| l"))]
+
+    assert names(written) == names(stored)
+    assert (tmp_path / "risk_credit.png").stat().st_size > 10_000
 
 
 def test_prose_is_wrapped_and_tables_are_not():

@@ -63,4 +63,4 @@ def test_evaluation_warns_where_statistics_start_anew():
 
 def test_other_wrappers_are_welcome():
     scaled = TransformReward(limited(wrapped()), lambda reward: reward / 10)
-    assert steadyrl.MeanGini(scaled, hidden=(4,)).learn(total_episodes=20, progress_bar=False).episodes == 20
+    assert steadyrl.MeanGini(scaled, hidden=(4,)).learn(total_episodes=16, progress_bar=False).episodes == 16

@@ -40,8 +40,9 @@ class CreditSettings(Settings):
         by_network(table=0.02, mlp=1e-3), "Step size of the risk critic; with credit='step'.", above=0
     )
     returns_remembered: int = setting(
-        100,
-        "Returns of earlier episodes that a batch is compared with, besides its own; with credit='step'.",
+        Rule(lambda s, env: s.episodes_per_update, "as many as a batch has"),
+        "Returns of the latest episodes before a batch that it is compared with, besides its own; with credit='step'. "
+        "More of them are less noisy, and biased while the policy improves.",
         least=0,
     )
 

@@ -5,7 +5,8 @@ measure's utility (`risk.measure`). So the risk part is an ordinary policy gradi
 Let C_t be the return before step t and Z_t the return still to come, so that R = C_t + gamma^t Z_t. The critic
 expects U_t = E[u(C_t + gamma^t Z_t) | s_t, t], and the advantage of a step is U_{t+1} - U_t plus a decaying sum of the
 changes that follow (GAE), with u(R) in place of U after the last step. If the sum does not decay, the estimate is
-unbiased whatever the critic says.
+unbiased for that law, whatever the critic says. Remembered returns of earlier policies make the law less noisy and a
+little stale: of a policy that is better than all of them, u would only say that less is better.
 
 What is learned is the distribution of Z_t, by quantile regression: it does not move with u, and how U depends on C_t
 is known. `tests/agents/test_risk_critic.py` compares it with exact gradients.

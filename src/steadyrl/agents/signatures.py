@@ -98,7 +98,7 @@ class MeanGiniKwargs(TypedDict, total=False):
     risk_discount: float | Auto
     risk_gae_lambda: float | Auto
     risk_critic_learning_rate: float | Auto
-    returns_remembered: int
+    returns_remembered: int | Auto
     estimator: Literal["unbiased", "paper"]
     minibatch_size: int | Auto
     batch_size: int | Auto
@@ -373,7 +373,7 @@ class MeanRiskKwargs(TypedDict, total=False):
     risk_discount: float | Auto
     risk_gae_lambda: float | Auto
     risk_critic_learning_rate: float | Auto
-    returns_remembered: int
+    returns_remembered: int | Auto
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
