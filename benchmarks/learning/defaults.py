@@ -113,8 +113,8 @@ with sampled actions. The last tenth of training includes exploration.
 Command: `python -m benchmarks.learning.defaults`; as many seeds as the table says, from 0 on; {used["date"]};
 {installed}.
 
-The runs are from before credit by step: PPO's values learned at 10 times the policy's rate then, without `target_kl`, and
-MG credited whole trajectories. They are to be repeated with the defaults of today.
+The runs are from before credit by step: PPO's values learned at 10 times the policy's rate then, without
+`target_kl`, and MG credited whole trajectories. They are to be repeated with the defaults of today.
 
 Vanilla policy gradients (REINFORCE, and MG with `mean="vpg"`) are the slowest of these where episodes are long and
 rewards come late, as in Taxi, and they can settle on a poor policy in FrozenLake if steps are larger. There take PPO,

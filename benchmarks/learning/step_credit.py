@@ -113,6 +113,18 @@ def each_seed(runs: Sequence[dict[str, Any]], domain: str) -> str:
     return textwrap.fill(f"{name.replace('_', ' ').capitalize()} of each seed. {'; '.join(lines)}.", 110)
 
 
+def safe(runs: Sequence[dict[str, Any]], domain: str) -> str:
+    """How many seeds of each method stayed out of the noise, where that is asked."""
+    plan = PLAN["domains"][domain]
+    if "noise_below" not in plan:
+        return ""
+    limit, counts = plan["noise_below"], []
+    for method in plan["methods"]:
+        rates = [one["metrics"]["visiting_rate"] for one in runs if (one["domain"], one["method"]) == (domain, method)]
+        counts.append(f"{method} with {sum(rate < limit for rate in rates)} of {len(rates)}")
+    return textwrap.fill(f"Seeds with a visiting rate below {limit:.0%}: {', '.join(counts)}.", 110) + "\n\n"
+
+
 def section(runs: Sequence[dict[str, Any]], domain: str) -> str:
     """One domain."""
     plan = PLAN["domains"][domain]
@@ -123,7 +135,9 @@ def section(runs: Sequence[dict[str, Any]], domain: str) -> str:
         f"{method}: {', '.join(f'{k}={v}' for k, v in settings.items())}" for method, settings in own.items()
     )
     settings = textwrap.fill(f"{budget}. All methods: {shared}. {more}.", 110)
-    return f"## {plan['title']}\n\n{table(runs, domain)}\n\n{settings}\n\n{each_seed(runs, domain)}\n"
+    return (
+        f"## {plan['title']}\n\n{table(runs, domain)}\n\n{safe(runs, domain)}{settings}\n\n{each_seed(runs, domain)}\n"
+    )
 
 
 def page(runs: Sequence[dict[str, Any]]) -> str:
@@ -133,13 +147,15 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
     installed = textwrap.fill(", ".join(f"{name} {version}" for name, version in used["versions"].items()), 110)
     days = sorted({one["date"] for one in runs})
     sections = "\n".join(section(runs, domain) for domain in domains)
+    missing = [plan["title"] for domain, plan in PLAN["domains"].items() if domain not in domains]
+    not_yet = textwrap.fill(f"Not run yet: {'; '.join(missing)}.", 110) + "\n\n" if missing else ""
     return f"""# Credit by step in every domain
 
 MG with a risk critic, which credits each step with what it changed, beside the same mean part without risk.
 Final policies, {PLAN["evaluation_episodes"]} episodes with sampled actions; return and GD are undiscounted. Cells are
 means over seeds (lowest to highest). Seeds count from {PLAN["first_seed"]}; settings were searched on other seeds.
 
-{sections}
+{not_yet}{sections}
 ## Up to which lambda moving pays in the distance variants
 
 Moving at a constant speed, E - lambda D is higher than standing still for nothing up to this lambda; above it,

@@ -28,7 +28,7 @@ def test_a_run_is_recorded_once_and_is_on_the_page(tmp_path, monkeypatch, capsys
     monkeypatch.setattr(step_credit, "RUNS", tmp_path / "runs.jsonl")
     monkeypatch.setattr(step_credit, "PAGE", tmp_path / "page.md")
     monkeypatch.setitem(step_credit.PLAN, "evaluation_episodes", 5)
-    monkeypatch.setitem(step_credit.PLAN["domains"]["two_sides"], "episodes", 8)
+    monkeypatch.setitem(step_credit.PLAN["domains"]["two_sides"], "episodes", 16)
     for _ in range(2):
         step_credit.main(["--domains", "two_sides", "--seeds", "1"])
     runs = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
@@ -36,9 +36,9 @@ def test_a_run_is_recorded_once_and_is_on_the_page(tmp_path, monkeypatch, capsys
         (method, 10) for method in ("PPO", "MG by step", "MG by trajectory")
     ]
     assert runs[1]["settings"]["risk_aversion"] == 1.0
-    assert runs[0]["episodes"] == 8
+    assert runs[0]["episodes"] == 16
     step_credit.main(["--report"])
     page = (tmp_path / "page.md").read_text()
     assert "## Two sides" in page
-    assert "Guarded Maze" not in page
+    assert "## Guarded Maze" not in page
     assert f"| PPO | 1 | {runs[0]['return']:.4g} (" in page
