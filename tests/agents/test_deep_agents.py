@@ -181,9 +181,9 @@ def test_defaults_depend_on_what_is_learned():
     assert (vpg.network, vpg.optimiser, vpg.policy_learning_rate) == ("mlp", "adam", 7e-4)
     assert vpg.value_learning_rate == pytest.approx(7e-3)
     assert (network.network, network.optimiser, network.policy_learning_rate) == ("mlp", "adam", 3e-4)
-    assert network.value_learning_rate == pytest.approx(3e-4)
+    assert network.value_learning_rate == pytest.approx(3e-3)
     assert (table.mean, network.mean) == ("vpg", "ppo")
-    assert (table.episodes_per_update, vpg.episodes_per_update, network.episodes_per_update) == (50, 20, 16)
+    assert (table.episodes_per_update, vpg.episodes_per_update, network.episodes_per_update) == (50, 20, 8)
     assert (table.risk_critic_learning_rate, network.risk_critic_learning_rate) == (0.02, 1e-3)
     assert Tamar("CartPole-v1").settings.policy_learning_rate == 7e-5
     assert MeanGini("CartPole-v1", **dataclasses.asdict(network)).settings == network

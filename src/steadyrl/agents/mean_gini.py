@@ -64,7 +64,6 @@ class MeanGiniSettings(GiniSettings, VPGSettings):
 class MeanGiniPPOSettings(GiniSettings, RiskRatioSettings, PPOSettings):
     """Settings of MG with PPO."""
 
-    episodes_per_update: int = override(PPOSettings, "episodes_per_update", 16)
     mean: str = fitting_mean_setting("ppo")
 
 

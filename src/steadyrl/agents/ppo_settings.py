@@ -12,6 +12,10 @@ from steadyrl.base.settings import Rule, Settings, override, setting
 from steadyrl.risk import Measure
 
 
+def _value_rate(s: Any, env: Any) -> float:
+    return float(s.policy_learning_rate * (1 if s.network == "table" else 10))
+
+
 @dataclass(frozen=True)
 class PPOSettings(PolicyGradientSettings):
     """Settings of PPO. For networks defaults are those in common use, rather than the paper's."""
@@ -22,7 +26,7 @@ class PPOSettings(PolicyGradientSettings):
         PolicyGradientSettings, "policy_learning_rate", by_network(table=0.01, mlp=3e-4)
     )
     value_learning_rate: float = setting(
-        Rule(lambda s, env: float(s.policy_learning_rate), "the policy's"),
+        Rule(_value_rate, "the policy's for a table, 10 times that for a network"),
         "Step size of the value function.",
         above=0,
     )
