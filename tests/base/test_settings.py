@@ -116,7 +116,7 @@ def test_rules_are_resolved_once_from_other_settings_and_the_environment():
         (MeanGiniSettings, {"policy_learning_rate": 0.02}, True, {"value_learning_rate": 0.2, "optimiser": "adam"}),
         (MeanGiniSettings, {"value_learning_rate": 0.3}, False, {"value_learning_rate": 0.3}),
         (MeanGiniSettings, {}, False, {"episodes_per_update": 20}),
-        (PPOSettings, {"policy_learning_rate": 0.02}, False, {"value_learning_rate": 0.02}),
+        (PPOSettings, {"policy_learning_rate": 0.02}, False, {"value_learning_rate": 0.2}),
         (TamarSettings, {"policy_learning_rate": 0.5}, False, {"moments_learning_rate": 50.0}),
         (DQNSettings, {"train_freq": 7}, False, {"gradient_steps": 7}),
         (DQNSettings, {"gradient_steps": 3}, False, {"gradient_steps": 3}),
