@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -144,7 +145,7 @@ def write_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell], pa
     text = [
         f"{_title(experiment)}, seeds 0 to {experiment.scale.seeds - 1}.",
         f"    {command}",
-        f"{datetime.now(UTC):%Y-%m-%d}; {packages}",
+        textwrap.fill(f"{datetime.now(UTC):%Y-%m-%d}; {packages}", 110),
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
         *_legend(columns),
         "\n".join(f"- {method.title}: {_source(experiment, method)}." for method in experiment.methods),
