@@ -5,7 +5,8 @@
     python -m benchmarks.learning.step_credit --report                 # writes docs/results/step_credit.md
 
 Domains, budgets, seeds and settings are in step_credit.toml beside this file. Each run leaves a line of JSON in
-docs/results/step_credit_runs.jsonl with the settings it had; what is there is not run again.
+docs/results/step_credit_runs.jsonl with the settings it had; what is there with the settings of the plan is not run
+again, and what is there with others does not count.
 """
 
 from __future__ import annotations
@@ -52,13 +53,32 @@ def cases(domains: Sequence[str], seeds: int | None = None) -> list[Case]:
     ]
 
 
-def run(case: Case, share: float = 1.0) -> dict[str, Any]:
-    """Train and evaluate one agent, with a share of the budget."""
-    domain = PLAN["domains"][case.domain]
-    settings = {**domain["shared"], **domain["methods"][case.method]}
+def settings_of(domain: str, method: str) -> dict[str, Any]:
+    """Of a method in a domain, as planned."""
+    plan = PLAN["domains"][domain]
+    return {**plan["shared"], **plan["methods"][method]}
+
+
+def budget_of(domain: str) -> dict[str, int]:
+    """What training in a domain is given."""
+    plan = PLAN["domains"][domain]
+    return {f"total_{name}": plan[name] for name in ("episodes", "timesteps") if name in plan}
+
+
+def as_planned(one: dict[str, Any]) -> bool:
+    """Whether a recorded run is one of the plan as it is now."""
+    domain, method = one["domain"], one["method"]
+    if method not in PLAN["domains"].get(domain, {}).get("methods", {}):
+        return False
+    return bool(one["settings"] == settings_of(domain, method) and one["budget"] == budget_of(domain))
+
+
+def run(case: Case) -> dict[str, Any]:
+    """Train and evaluate one agent."""
+    domain, settings = PLAN["domains"][case.domain], settings_of(case.domain, case.method)
     env = gym.make(domain["env"], **domain.get("options", {}))
     agent = getattr(steadyrl, AGENTS.get(case.method, "MeanGini"))(env, seed=case.seed, **settings)
-    budget = {f"total_{name}": int(domain[name] * share) for name in ("episodes", "timesteps") if name in domain}
+    budget = budget_of(case.domain)
     started = time.monotonic()
     agent.learn(**budget, progress_bar=False)
     seconds = time.monotonic() - started
@@ -179,7 +199,8 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--part", default="0/1", help="the share of the runs, such as 0/2: for two processes")
     parser.add_argument("--report", action="store_true", help="write the page from what is there")
     arguments = parser.parse_args(given)
-    runs = [json.loads(line) for line in RUNS.read_text().splitlines()] if RUNS.exists() else []
+    recorded = [json.loads(line) for line in RUNS.read_text().splitlines()] if RUNS.exists() else []
+    runs = [one for one in recorded if as_planned(one)]
     if arguments.report:
         PAGE.write_text(page(runs))
         return

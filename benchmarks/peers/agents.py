@@ -19,7 +19,10 @@ from __future__ import annotations
 import importlib
 
 MODULES = {"sb3": "stable_baselines3", "sbx": "sbx"}
-OWN = ("episodes_per_update", "value_learning_rate", "value_targets", "target_kl", "initial_output_scale")
+OWN = (
+    "episodes_per_update", "value_learning_rate", "value_targets", "normalise_values", "target_kl",
+    "initial_output_scale",
+)  # fmt: skip
 """Settings of our PPO that theirs lacks."""
 PPO_NAMES = {
     "gamma": "gamma",

@@ -21,7 +21,7 @@ def trained_agent(kind, seed=0, **settings):
     Settings are the paper's: steps of SGD, which are proportional to the gradient.
     """
     paper = {"gamma": TABLE["gamma"], "optimiser": TABLE["optimiser"]}
-    of_some = {name: {**TABLE, **PPO}[name] for name in ("credit", "value_targets", "target_kl")}
+    of_some = {name: {**TABLE, **PPO}[name] for name in ("credit", "value_targets", "normalise_values", "target_kl")}
     known = {field.name for field in dataclasses.fields(kind.settings_class(settings))}
     paper |= {name: value for name, value in of_some.items() if name in known}
     if issubclass(kind.Settings, VPGSettings):

@@ -231,20 +231,15 @@ def test_defaults_with_networks():
     s = settings(PPO)
     assert (s.gamma, s.gae_lambda, s.entropy_coefficient, s.value_coefficient) == (0.99, 0.95, 0.01, 0.5)
     assert (s.clip_range, s.max_gradient_norm, s.inner_updates, s.n, s.hidden) == (0.2, 0.5, 10, 8, (256, 256))
-    assert (s.policy_learning_rate, s.value_learning_rate) == (3e-4, pytest.approx(3e-3))
-    assert (s.minibatch_size, s.normalise_observations) == (64, True)
+    assert (s.policy_learning_rate, s.value_learning_rate) == (3e-4, 3e-4)
+    assert (s.minibatch_size, s.normalise_observations, s.normalise_values) == (64, True, True)
     assert (s.value_targets, s.target_kl, s.initial_output_scale) == ("td_lambda", 0.05, 0.01)
     assert PPO.settings_of({}).resolve(EnvKind(tabular=True)).target_kl == 0
     real = PPO.settings_of({}).resolve(EnvKind(tabular=False, real_observations=False, real_actions=True))
     assert (real.entropy_coefficient, real.normalise_observations) == (0, False)
     for kind in (Tamar, MVP):
         s = settings(kind, mean="ppo")
-        assert (s.n, s.inner_updates, s.policy_learning_rate, s.value_learning_rate) == (
-            1,
-            1,
-            7e-5,
-            pytest.approx(7e-4),
-        )
+        assert (s.n, s.inner_updates, s.policy_learning_rate, s.value_learning_rate) == (1, 1, 7e-5, 7e-5)
     assert settings(MVO, mean="ppo").policy_learning_rate == 7e-5
     assert settings(MeanGini).mean == "vpg"
     assert settings(MeanGini, **dataclasses.asdict(settings(MeanGini, mean="ppo"))) == settings(MeanGini, mean="ppo")

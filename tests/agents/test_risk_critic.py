@@ -204,7 +204,7 @@ def advantages_by_hand(critic, state, steps):
 @named("network", NETWORKS)
 def test_advantages_by_hand(network, measure):
     network = NETWORKS[network]
-    critic, steps = RiskCritic(network, MEASURES[measure], 0.9, 0.7, 0.01, 4), steps_of([5, 1, 3, 6], 6, network)
+    critic, steps = RiskCritic(network, MEASURES[measure], 0.9, 0.7, 0.01, 4, 0), steps_of([5, 1, 3, 6], 6, network)
     state = critic.init(jax.random.key(1))._replace(
         mean=jnp.float32(2),
         mean_square=jnp.float32(13),
@@ -229,7 +229,7 @@ def padded(steps):
 @named("network", NETWORKS)
 def test_padding_does_not_change_advantages(network):
     network = NETWORKS[network]
-    critic, steps = RiskCritic(network, MEASURES["gini"], 0.9, 0.7, 0.01, 0), steps_of([5, 1, 3, 6], 6, network)
+    critic, steps = RiskCritic(network, MEASURES["gini"], 0.9, 0.7, 0.01, 0, 0), steps_of([5, 1, 3, 6], 6, network)
     state = critic.init(jax.random.key(1))
     plain, extended = (np.asarray(advantages(critic, state, each)) for each in (steps, padded(steps)))
     np.testing.assert_allclose(extended[:, :6], plain, rtol=1e-5, atol=1e-5)
@@ -238,7 +238,7 @@ def test_padding_does_not_change_advantages(network):
 
 
 def test_padding_does_not_change_what_a_table_learns():
-    critic = RiskCritic(NETWORKS["table"], MEASURES["gini"], 0.9, 0.7, 0.01, 5)
+    critic = RiskCritic(NETWORKS["table"], MEASURES["gini"], 0.9, 0.7, 0.01, 5, 0)
     steps, state = steps_of([5, 1, 3, 6], 6, critic.network), critic.init(jax.random.key(1))
     plain, extended = (jax.tree.leaves(fit(critic, state, each)) for each in (steps, padded(steps)))
     for x, y in zip(plain, extended, strict=True):
@@ -256,7 +256,7 @@ def test_the_critic_learns_the_quantiles_of_the_return_still_to_come(network, fi
     table = network == "table"
     learner = QuantileTable(2) if table else QuantileNetwork.of(1)
     steps = Steps(jnp.asarray(states if table else states[..., None] * 1.0), jnp.asarray(rewards, jnp.float32), mask)
-    critic = RiskCritic(learner, MEASURES["gini"], discount, 1.0, 0.02 if table else 1e-3, 0)
+    critic = RiskCritic(learner, MEASURES["gini"], discount, 1.0, 0.02 if table else 1e-3, 0, 0)
     fit_often = jax.jit(lambda state: jax.lax.scan(lambda state, _: critic.fit(state, steps), state, length=fits))
     state, losses = fit_often(critic.init(jax.random.key(0)))
     assert losses[-1] < losses[0]
@@ -273,7 +273,7 @@ def test_the_critic_learns_the_quantiles_of_the_return_still_to_come(network, fi
 
 def test_the_latest_returns_are_remembered_the_most_recent_first():
     network, discount = QuantileTable(3), 0.5
-    critic = RiskCritic(network, MEASURES["gini"], discount, 1.0, 0.01, 7)
+    critic = RiskCritic(network, MEASURES["gini"], discount, 1.0, 0.01, 7, 0)
     state, latest = critic.init(jax.random.key(0)), []
     for k in range(4):
         rewards = np.random.default_rng(k).normal(size=(3, 2))
@@ -390,3 +390,18 @@ def test_without_risk_aversion_it_is_ppo_bit_for_bit():
     assert same(neutral.learner, unaverse.learner)
     assert neutral.history[-1].keys() == unaverse.history[-1].keys()
     assert not same(neutral.learner.theta, averse.learner.theta)
+
+
+def test_aversion_rises_over_the_warmup():
+    neutral, warming = PPO(**TWO_SIDES), MeanGini(risk_aversion=1, risk_warmup=6, **TWO_SIDES)
+    critic, shares = warming.algorithm.critic, []
+    for _ in range(3):
+        shares.append(float(critic.readiness(warming.learner.risk)))
+        warming.learn(total_episodes=3, progress_bar=False)
+        neutral.learn(total_episodes=3, progress_bar=False)
+        if len(shares) == 1:
+            assert same(neutral.learner.theta, warming.learner.theta)
+    assert shares == [0, 0.5, 1]
+    assert not same(neutral.learner.theta, warming.learner.theta)
+    at_once = MeanGini(risk_aversion=1, **TWO_SIDES)
+    assert at_once.algorithm.critic.readiness(at_once.learner.risk) == 1

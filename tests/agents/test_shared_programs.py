@@ -147,7 +147,8 @@ def test_every_number_is_an_argument_and_everything_else_is_not(kind, choice):
         assert jax.tree.structure(other.algorithm) == structure, name
         assert jax.tree.leaves(other.algorithm) != jax.tree.leaves(agent.algorithm), name
     static = {"max_episode_steps": 77} | ({"train_freq": 7} if replays else {"episodes_per_update": 7})
-    of_some = {"value_targets": "monte_carlo", "credit": "trajectory", "returns_remembered": 7}
+    of_some = {"value_targets": "monte_carlo", "normalise_values": False}
+    of_some |= {"credit": "trajectory", "returns_remembered": 7}
     static |= {name: value for name, value in of_some.items() if name in hints}
     for name, value in static.items():
         assert jax.tree.structure(kind(env, **common, **{name: value}).algorithm) != structure, name

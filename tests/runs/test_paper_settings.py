@@ -35,6 +35,7 @@ PRINTED_PPO = {
     "clip_range": 0.2,
     "max_gradient_norm": 0.5,
     "value_targets": "monte_carlo",  # Algorithm 2 fits the values to rewards to go.
+    "normalise_values": False,
 }
 CHOSEN_PPO = {
     "minibatch_size": 0,  # None in Algorithm 2 (deviation 44).

@@ -45,6 +45,12 @@ class CreditSettings(Settings):
         "More of them are less noisy, and biased while the policy improves.",
         least=0,
     )
+    risk_warmup: int = setting(
+        0,
+        "Episodes over which lambda rises from 0 to risk_aversion; with credit='step'. It helps where aversion keeps a "
+        "policy from learning its task at all, and hurts where the safe side must be chosen early.",
+        least=0,
+    )
 
     def make_critic(self, network: Any, measure: RiskMeasure) -> RiskCritic:
         """What gives credit step by step; `network` is what learns quantiles."""
@@ -52,5 +58,11 @@ class CreditSettings(Settings):
         # Besides GAE's own factor, gamma shortens how far ahead credit looks, as it does for the mean.
         decay = s.gamma * self.risk_gae_lambda
         return RiskCritic(
-            network, measure, self.risk_discount, decay, self.risk_critic_learning_rate, self.returns_remembered
+            network,
+            measure,
+            self.risk_discount,
+            decay,
+            self.risk_critic_learning_rate,
+            self.returns_remembered,
+            self.risk_warmup,
         )

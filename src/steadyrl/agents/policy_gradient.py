@@ -84,10 +84,11 @@ class PolicyGradientUpdate:
         if self.critic is None:
             return learner, jnp.float32(0), {}
         credit = self.critic.advantages(learner.risk, batch.steps)
+        aversion = self.risk_aversion * self.critic.readiness(learner.risk)
         risk, loss = self.critic.fit(learner.risk, batch.steps)
         size = jnp.sqrt((credit**2).sum() / batch.lengths.sum())
         metrics = {"risk_credit_std": size, "risk_critic_loss": loss}
-        return learner._replace(risk=risk), self.risk_aversion * credit, metrics
+        return learner._replace(risk=risk), aversion * credit, metrics
 
     def risk_returns(self, batch: Batch) -> Array:
         """[n]: the returns that `measure` is of."""
@@ -113,7 +114,13 @@ class PolicyGradientAgent(Agent):
         s: Any = self.settings
         risk_aversion = getattr(s, "risk_aversion", 0.0)  # Reinforce and PPO have none.
         policy, value = networks_for(
-            self.observation_space, self.action_space, s.network, s.hidden, s.initial_log_std, s.initial_output_scale
+            self.observation_space,
+            self.action_space,
+            s.network,
+            s.hidden,
+            s.initial_log_std,
+            s.initial_output_scale,
+            getattr(s, "normalise_values", False),  # Of PPO alone.
         )
         # Without risk aversion there is no risk part: it is REINFORCE or PPO, bit for bit (deviation 12).
         measure = self._checked_measure() if risk_aversion else None

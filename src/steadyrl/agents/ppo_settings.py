@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from steadyrl.agents.networks import Policy, Value
 from steadyrl.agents.ppo_update import PPOUpdate
-from steadyrl.agents.settings import PolicyGradientSettings, bootstrap_setting, by_network
+from steadyrl.agents.settings import EnvKind, PolicyGradientSettings, bootstrap_setting, by_network
 from steadyrl.base.settings import Rule, Settings, override, setting
 from steadyrl.risk import Measure
-
-
-def _value_rate(s: Any, env: Any) -> float:
-    return float(s.policy_learning_rate * (1 if s.network == "table" else 10))
 
 
 @dataclass(frozen=True)
@@ -26,7 +22,7 @@ class PPOSettings(PolicyGradientSettings):
         PolicyGradientSettings, "policy_learning_rate", by_network(table=0.01, mlp=3e-4)
     )
     value_learning_rate: float = setting(
-        Rule(_value_rate, "the policy's for a table, 10 times that for a network"),
+        Rule(lambda s, env: s.policy_learning_rate, "the policy's"),
         "Step size of the value function.",
         above=0,
     )
@@ -51,6 +47,12 @@ class PPOSettings(PolicyGradientSettings):
         "What values are fitted to: 'td_lambda', the values plus the advantages, which are less noisy, or "
         "'monte_carlo', the rewards to go, as in Algorithm 2.",
         choices=("td_lambda", "monte_carlo"),
+    )
+    normalise_values: bool = setting(
+        by_network(table=False, mlp=True),
+        "Whether a network learns values in standard deviations from the running mean of what they are fitted to, so "
+        "that one step size serves rewards of any size.",
+        aliases=("normalize_values",),
     )
     clip_range: float = setting(0.2, "epsilon: ratios of steps are clipped to 1 - epsilon and 1 + epsilon.", above=0)
     target_kl: float = setting(
@@ -79,6 +81,13 @@ class PPOSettings(PolicyGradientSettings):
         aliases=("normalize_advantage", "normalize_advantages"),
     )
     bootstrap_on_truncation: bool = bootstrap_setting(True)
+
+    def resolve(self, context: EnvKind) -> Self:
+        """See `Settings`."""
+        resolved = super().resolve(context)
+        if resolved.network == "table" and resolved.normalise_values:
+            raise ValueError("normalise_values=True: it is for networks, and this is a table. Leave it out.")
+        return resolved
 
     def make_update(
         self, policy: Policy, value: Value, measure: Measure | None, risk_aversion: float, **credit: Any

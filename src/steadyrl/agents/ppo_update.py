@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from steadyrl.agents.networks import Value
+from steadyrl.agents.networks import NormalisedValue, Value
 from steadyrl.agents.policy_gradient import (
     PolicyGradientUpdate,
     explained_variance,
@@ -85,6 +85,9 @@ class PPOUpdate(PolicyGradientUpdate):
             mean = (steps.shares * advantages).sum()
             scale = jnp.sqrt((steps.shares * (advantages - mean) ** 2).sum()) + 1e-8
             steps = steps._replace(advantages=(advantages - mean) / scale)
+        if isinstance(self.value, NormalisedValue):
+            phi = self.value.rescaled(learner.phi, targets, steps.shares, len(targets))
+            learner = learner._replace(phi=phi)
         returns, state = self.risk_returns(batch), learner.risk
         order = Order.of(returns)
 
@@ -145,10 +148,15 @@ class PPOUpdate(PolicyGradientUpdate):
         return -(steps.shares * objective).sum(), (state, metrics)
 
     def value_loss(self, phi: Any, steps: PPOSteps) -> Array:
-        """The mean squared error of the values, times its coefficient."""
-        error = self.value(phi, steps.observations) - steps.targets
+        """The mean squared error of the values, in their own units, times its coefficient."""
+        error = (self.value(phi, steps.observations) - steps.targets) / self.value_unit(phi)
         loss: Array = self.settings.value_coefficient * (steps.shares * error**2).sum()
         return loss
+
+    def value_unit(self, phi: Any) -> Array:
+        """The scale that values are learned in."""
+        unit: Array = phi.scale if isinstance(self.value, NormalisedValue) else jnp.float32(1)
+        return unit
 
     def step_policy(self, learner: Learner, steps: PPOSteps, risk_weights: RiskWeights) -> tuple[Learner, Metrics]:
         """One step of the policy."""
@@ -160,10 +168,11 @@ class PPOUpdate(PolicyGradientUpdate):
 
     def step_values(self, learner: Learner, steps: PPOSteps) -> tuple[Learner, Metrics]:
         """One step of the value function."""
-        loss, gradient = jax.value_and_grad(self.value_loss)(learner.phi, steps)
-        moves, optimiser = self.value_optimiser.update(gradient, learner.phi_optimiser, learner.phi)
-        learner = learner._replace(phi=optax.apply_updates(learner.phi, moves), phi_optimiser=optimiser)
-        return learner, {"value_loss": loss / self.settings.value_coefficient}
+        phi = learner.phi
+        loss, gradient = jax.value_and_grad(self.value_loss)(phi, steps)
+        moves, optimiser = self.value_optimiser.update(gradient, learner.phi_optimiser, phi)
+        learner = learner._replace(phi=optax.apply_updates(phi, moves), phi_optimiser=optimiser)
+        return learner, {"value_loss": loss * self.value_unit(phi) ** 2 / self.settings.value_coefficient}
 
     def _batch_metrics(self, steps: PPOSteps, V: Array, state: Any, returns: Array, order: Order) -> Metrics:
         """How well the values explained the targets when the batch was new, and the risk weights."""

@@ -92,6 +92,8 @@ class RiskCritic:
     """Of credit for changes further ahead, per step."""
     learning_rate: Leaf[float]
     returns_remembered: int
+    warmup: Leaf[float]
+    """Episodes over which aversion rises from nothing."""
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
@@ -113,6 +115,10 @@ class RiskCritic:
             returns=none_yet,
             known=none_yet,
         )
+
+    def readiness(self, state: CriticState) -> Array:
+        """The share of risk aversion that counts by now: from 0 to 1 while episodes are fewer than `warmup`."""
+        return jnp.where(state.episodes < self.warmup, state.episodes / jnp.maximum(self.warmup, 1), 1.0)
 
     def advantages(self, state: CriticState, steps: Steps) -> Array:
         """[n, T]: how much each step lowered the measure, in its units.

@@ -56,6 +56,8 @@ class PPOKwargs(TypedDict, total=False):
     batch_size: int | Auto
     gae_lambda: float
     value_targets: Literal["td_lambda", "monte_carlo"]
+    normalise_values: bool | Auto
+    normalize_values: bool | Auto
     clip_range: float
     target_kl: float | Auto
     entropy_coefficient: float | Auto
@@ -99,11 +101,14 @@ class MeanGiniKwargs(TypedDict, total=False):
     risk_gae_lambda: float | Auto
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
+    risk_warmup: int
     estimator: Literal["unbiased", "paper"]
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
     value_targets: Literal["td_lambda", "monte_carlo"]
+    normalise_values: bool | Auto
+    normalize_values: bool | Auto
     clip_range: float
     target_kl: float | Auto
     entropy_coefficient: float | Auto
@@ -148,6 +153,8 @@ class MVOKwargs(TypedDict, total=False):
     batch_size: int | Auto
     gae_lambda: float
     value_targets: Literal["td_lambda", "monte_carlo"]
+    normalise_values: bool | Auto
+    normalize_values: bool | Auto
     clip_range: float
     target_kl: float | Auto
     entropy_coefficient: float | Auto
@@ -194,6 +201,8 @@ class TamarKwargs(TypedDict, total=False):
     batch_size: int
     gae_lambda: float
     value_targets: Literal["td_lambda", "monte_carlo"]
+    normalise_values: bool | Auto
+    normalize_values: bool | Auto
     clip_range: float
     target_kl: float | Auto
     entropy_coefficient: float | Auto
@@ -238,6 +247,8 @@ class MVPKwargs(TypedDict, total=False):
     batch_size: int
     gae_lambda: float
     value_targets: Literal["td_lambda", "monte_carlo"]
+    normalise_values: bool | Auto
+    normalize_values: bool | Auto
     clip_range: float
     target_kl: float | Auto
     entropy_coefficient: float | Auto
@@ -374,10 +385,13 @@ class MeanRiskKwargs(TypedDict, total=False):
     risk_gae_lambda: float | Auto
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
+    risk_warmup: int
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
     value_targets: Literal["td_lambda", "monte_carlo"]
+    normalise_values: bool | Auto
+    normalize_values: bool | Auto
     clip_range: float
     target_kl: float | Auto
     entropy_coefficient: float | Auto

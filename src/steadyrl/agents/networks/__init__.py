@@ -8,6 +8,7 @@ from steadyrl.agents.networks.epsilon_greedy import EpsilonGreedy, QParams
 from steadyrl.agents.networks.epsilon_greedy_table import EpsilonGreedyTable, QTable
 from steadyrl.agents.networks.mlp import MLP, ValueNetwork
 from steadyrl.agents.networks.normal import NormalNetwork
+from steadyrl.agents.networks.normalised_value import NormalisedValue
 from steadyrl.agents.networks.protocols import Parameters, Policy, Value
 from steadyrl.agents.networks.tables import ProbabilityTable, SoftmaxTable, ValueTable
 
@@ -20,6 +21,7 @@ __all__ = [
     "EpsilonGreedy",
     "EpsilonGreedyTable",
     "NormalNetwork",
+    "NormalisedValue",
     "Parameters",
     "Policy",
     "ProbabilityTable",

@@ -11,6 +11,7 @@ from steadyrl.agents.networks.action_range import ActionRange
 from steadyrl.agents.networks.categorical import CategoricalNetwork
 from steadyrl.agents.networks.mlp import MLP, ValueNetwork
 from steadyrl.agents.networks.normal import NormalNetwork
+from steadyrl.agents.networks.normalised_value import NormalisedValue
 from steadyrl.agents.networks.protocols import Policy, Value
 from steadyrl.agents.networks.quantiles import QuantileNetwork, QuantileTable
 from steadyrl.agents.networks.tables import SoftmaxTable, ValueTable
@@ -24,6 +25,7 @@ def networks_for(
     hidden: tuple[int, ...],
     initial_log_std: float,
     initial_output_scale: float = 1.0,
+    normalise_values: bool = False,
 ) -> tuple[Policy, Value]:
     """A table for each state and action, or networks with `hidden` layers."""
     if network == "table":
@@ -31,7 +33,7 @@ def networks_for(
         assert isinstance(action_space, Discrete)
         return SoftmaxTable(int(observation_space.n), int(action_space.n)), ValueTable(int(observation_space.n))
     inputs = feature_count(observation_space)
-    value = ValueNetwork(MLP((inputs, *hidden, 1)))
+    value = (NormalisedValue if normalise_values else ValueNetwork)(MLP((inputs, *hidden, 1)))
     if isinstance(action_space, Discrete):
         return CategoricalNetwork(
             MLP((inputs, *hidden, int(action_space.n))), int(action_space.start), initial_output_scale
