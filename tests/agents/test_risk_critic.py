@@ -22,7 +22,7 @@ from small_process import ACTIONS, HORIZON, PPO_STEP, STATES, Model, arbitrary_s
 
 import steadyrl
 from steadyrl import PPO, MeanGini, Reinforce, exact
-from steadyrl.agents.networks.quantiles import QUANTILES, QuantileNetwork, QuantileTable
+from steadyrl.agents.networks.quantiles import QUANTILES, TABLE_QUANTILES, QuantileNetwork, QuantileTable
 from steadyrl.agents.risk_critic import RiskCritic
 from steadyrl.base.pytree import register_pytree
 from steadyrl.envs.guarded_maze.definition import Maze
@@ -33,7 +33,7 @@ from steadyrl.training.returns import rewards_to_go
 
 named = pytest.mark.parametrize
 EXACT = {"gini": "gini_deviation", "variance": "variance"}
-LEVELS = (np.arange(QUANTILES) + 0.5) / QUANTILES
+LEVELS, TABLE_LEVELS = ((np.arange(N) + 0.5) / N for N in (QUANTILES, TABLE_QUANTILES))
 N = 3
 """Episodes in a batch: few, so that a law that includes the episode itself is far from the law of the others."""
 
@@ -213,7 +213,7 @@ def test_advantages_by_hand(network, measure):
         known=jnp.array([1.0, 1.0, 0.0, 0.0]),
     )
     if isinstance(network, QuantileTable):
-        state = state._replace(parameters=jax.random.normal(jax.random.key(2), (3, QUANTILES)))
+        state = state._replace(parameters=jax.random.normal(jax.random.key(2), (3, TABLE_QUANTILES)))
     expected = advantages_by_hand(critic, state, steps)
     found = advantages(critic, state, steps)
     np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4 * np.abs(expected).max())
@@ -264,7 +264,7 @@ def test_the_critic_learns_the_quantiles_of_the_return_still_to_come(network, fi
     np.testing.assert_allclose([state.mean, state.scale], [to_come.mean(), to_come.std()], rtol=1e-3)
     times = jnp.arange(2) / state.length
     learned = state.mean + state.scale * learner(state.parameters, steps.observations[0], times)
-    true = np.quantile(to_come, LEVELS, axis=-1).T
+    true = np.quantile(to_come, TABLE_LEVELS if table else LEVELS, axis=-1).T
     # Few returns are seen of the outermost quantiles.
     error = np.abs(learned - true)[:, 2:-2] / to_come.std()
     assert error.mean() < tolerance / 2

@@ -11,7 +11,9 @@ from jax import Array
 from steadyrl.agents.networks.mlp import MLP, Layers
 
 QUANTILES = 32
-"""How many, at the levels (k + 1/2) / QUANTILES."""
+"""How many a network has, at the levels (k + 1/2) / QUANTILES."""
+TABLE_QUANTILES = 8
+"""How many a table has: in a finite environment, which is simulated in no time, they are most of the cost."""
 HIDDEN = (64, 64)
 """Smaller than policies and values: it costs little, and it need not be exact."""
 
@@ -48,15 +50,16 @@ class QuantileTable:
 
     def init(self, key: Array) -> Array:
         """All zeros."""
-        return jnp.zeros((self.n_states, QUANTILES))
+        return jnp.zeros((self.n_states, TABLE_QUANTILES))
 
     def __call__(self, parameters: Array, observations: Array, times: Array) -> Array:
-        """[...] to [..., QUANTILES]."""
+        """[...] to [..., TABLE_QUANTILES]."""
         return parameters[observations]
 
 
 def pinball_loss(quantiles: Array, targets: Array) -> Array:
-    """[..., QUANTILES] and [...] to [...]: on average least where the quantiles are those of the targets."""
-    levels = (jnp.arange(QUANTILES) + 0.5) / QUANTILES
+    """[..., N] and [...] to [...]: on average least where the quantiles are those of the targets."""
+    N = quantiles.shape[-1]
+    levels = (jnp.arange(N) + 0.5) / N
     above = targets[..., None] - quantiles
     return jnp.maximum(levels * above, (levels - 1) * above).mean(axis=-1)
