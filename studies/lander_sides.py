@@ -1,0 +1,91 @@
+"""Which share of landings on the left does E - lambda D prefer in LunarLander?
+
+    python studies/lander_sides.py   # about ten minutes on one core; writes docs/results/lander_sides.md
+
+PPO, which has no preference, learns to land. Then its policy is shown a shifted horizontal position, so that it lands
+as well as before, but farther to the left or to the right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import tyro
+from markdown_page import provenance, table, wrap
+
+import steadyrl
+
+LAMBDAS = (0.6, 1.0, 1.2, 1.5)
+
+
+@dataclass
+class Args:
+    """E - lambda D of a learned landing, by the share of landings on the left."""
+
+    training: int = 2_500
+    """Episodes of PPO."""
+    episodes: int = 300
+    """Played for each shift."""
+    shifts: tuple[float, ...] = (-0.05, 0.0, 0.03, 0.06, 0.1, 0.15)
+    """Added to the horizontal position that the policy sees; the pad extends from -0.2 to 0.2."""
+    seed: int = 0
+    page: Path = Path("docs/results/lander_sides.md")
+
+
+def shifted(shift: float) -> gym.Env[Any, Any]:
+    """LunarLander, seen from `shift` to the left."""
+    env = gym.make("steadyrl/LunarLander-v0")
+    offset = np.zeros(env.observation_space.shape, np.float32)
+    offset[0] = shift
+    return gym.wrappers.TransformObservation(env, lambda seen: seen + offset, env.observation_space)
+
+
+def row(agent: steadyrl.PPO, shift: float, episodes: int) -> tuple[list[str], list[float]]:
+    """The cells of one shift, and E - lambda D by lambda."""
+    report = steadyrl.evaluate(agent, shifted(shift), episodes=episodes, seed=1)
+    E, D = report.mean.value, report.gini_deviation.value
+    landed, left = (report.episode_metrics[name] for name in ("landed_rate", "landed_left_rate"))
+    scores = [E - each * D for each in LAMBDAS]
+    return [f"{shift:+.2f}", f"{landed:.0%}", f"{left:.0%}", f"{E:.0f}", f"{D:.1f}"], scores
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Train, shift, and write the page."""
+    args = tyro.cli(Args, args=arguments)
+    agent = steadyrl.PPO(
+        gym.make("steadyrl/LunarLander-v0"), seed=args.seed, episodes_per_update=16, entropy_coefficient=0.0
+    )
+    agent.learn(total_episodes=args.training)
+    rows = [row(agent, shift, args.episodes) for shift in args.shifts]
+    best = [max(range(len(rows)), key=lambda k: rows[k][1][column]) for column in range(len(LAMBDAS))]
+    lines = [
+        [*cells, *(f"**{x:.0f}**" if best[column] == k else f"{x:.0f}" for column, x in enumerate(scores))]
+        for k, (cells, scores) in enumerate(rows)
+    ]
+    head = ["shift", "landed", "landed left", "E", "D", *(f"E - {each:g} D" for each in LAMBDAS)]
+    made = provenance()
+    args.page.write_text(
+        wrap(f"""# LunarLander: which side the objective prefers
+
+A learned landing, moved sideways: PPO learned to land ({args.training:,} episodes, seed {args.seed}), and its policy
+then saw a shifted horizontal position. {args.episodes} episodes for each shift; return and GD are undiscounted. In each
+column the highest number is in bold.
+
+{table(head, lines, left=0)}
+
+## Method
+
+    python studies/lander_sides.py
+
+{made["date"]}; steadyrl {made["steadyrl"]}, jax {made["jax"]}, numpy {made["numpy"]}, Python {made["python"]}.
+""")
+    )
+
+
+if __name__ == "__main__":
+    main()
