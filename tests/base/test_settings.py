@@ -116,7 +116,7 @@ def test_rules_are_resolved_once_from_other_settings_and_the_environment():
         (MeanGiniSettings, {"policy_learning_rate": 0.02}, True, {"value_learning_rate": 0.2, "optimiser": "adam"}),
         (MeanGiniSettings, {"value_learning_rate": 0.3}, False, {"value_learning_rate": 0.3}),
         (MeanGiniSettings, {}, False, {"episodes_per_update": 20}),
-        (PPOSettings, {"policy_learning_rate": 0.02}, False, {"value_learning_rate": 0.2}),
+        (PPOSettings, {"policy_learning_rate": 0.02}, False, {"value_learning_rate": 0.02}),
         (TamarSettings, {"policy_learning_rate": 0.5}, False, {"moments_learning_rate": 50.0}),
         (DQNSettings, {"train_freq": 7}, False, {"gradient_steps": 7}),
         (DQNSettings, {"gradient_steps": 3}, False, {"gradient_steps": 3}),
@@ -129,6 +129,12 @@ def test_the_rules_of_the_agents(kind, given, tabular, expected):
     assert not any(isinstance(value, Rule) for value in dataclasses.asdict(settings).values())
 
 
+def test_in_a_known_finite_mdp_episodes_are_many_and_steps_small():
+    settings = MeanGiniSettings.of({}).resolve(EnvKind(tabular=True, finite=True))
+    assert (settings.episodes_per_update, settings.policy_learning_rate) == (100, 0.003)
+    assert settings.value_learning_rate == pytest.approx(0.03)
+
+
 def test_whether_to_bootstrap_depends_on_the_environment():
     for finite in (True, False):
         settings = DQNSettings().resolve(EnvKind(tabular=True, finite=finite))
@@ -138,7 +144,7 @@ def test_whether_to_bootstrap_depends_on_the_environment():
 def test_the_description_has_every_default_and_shows_rules_as_text():
     lines = {line.split(" = ")[0]: line for line in MeanGiniSettings.describe().splitlines()}
     assert lines.keys() == {field.name for field in dataclasses.fields(MeanGiniSettings)}
-    assert "policy_learning_rate = 0.01 for a table, 0.0007 for a network " in lines["policy_learning_rate"]
+    assert "policy_learning_rate = 0.01 for a table, 0.003 in a known finite MDP; 0.0007 for" in lines["policy_learning_rate"]
     assert "value_learning_rate = 10 times the policy's" in MeanGini.__doc__
     assert lines["risk_aversion"].startswith("risk_aversion = 0.5  ")
     assert "Rule(" not in MeanGiniSettings.describe()
