@@ -175,15 +175,14 @@ def test_observations_are_normalized_by_their_running_moments():
 def test_defaults_depend_on_what_is_learned():
     table, network = MeanGini(MAZE).settings, MeanGini("CartPole-v1").settings
     vpg = MeanGini("CartPole-v1", mean="vpg").settings
-    assert (table.network, table.optimiser, table.policy_learning_rate, table.value_learning_rate) == (
-        "table", "adam", 0.01, 0.1,
-    )  # fmt: skip
+    assert (table.network, table.optimiser, table.policy_learning_rate) == ("table", "adam", 0.0015)
+    assert table.value_learning_rate == pytest.approx(0.015)
     assert (vpg.network, vpg.optimiser, vpg.policy_learning_rate) == ("mlp", "adam", 7e-4)
     assert vpg.value_learning_rate == pytest.approx(7e-3)
     assert (network.network, network.optimiser, network.policy_learning_rate) == ("mlp", "adam", 3e-4)
-    assert network.value_learning_rate == pytest.approx(3e-3)
+    assert network.value_learning_rate == 3e-4
     assert (table.mean, network.mean) == ("vpg", "ppo")
-    assert (table.episodes_per_update, vpg.episodes_per_update, network.episodes_per_update) == (50, 20, 8)
+    assert (table.episodes_per_update, vpg.episodes_per_update, network.episodes_per_update) == (50, 20, 16)
     assert (table.risk_critic_learning_rate, network.risk_critic_learning_rate) == (0.02, 1e-3)
     assert Tamar("CartPole-v1").settings.policy_learning_rate == 7e-5
     assert MeanGini("CartPole-v1", **dataclasses.asdict(network)).settings == network

@@ -131,8 +131,8 @@ def test_the_rules_of_the_agents(kind, given, tabular, expected):
 
 def test_in_a_known_finite_mdp_episodes_are_many_and_steps_small():
     settings = MeanGiniSettings.of({}).resolve(EnvKind(tabular=True, finite=True))
-    assert (settings.episodes_per_update, settings.policy_learning_rate) == (100, 0.003)
-    assert settings.value_learning_rate == pytest.approx(0.03)
+    assert (settings.episodes_per_update, settings.policy_learning_rate) == (50, 0.0015)
+    assert settings.value_learning_rate == pytest.approx(0.015)
 
 
 def test_whether_to_bootstrap_depends_on_the_environment():
@@ -144,7 +144,7 @@ def test_whether_to_bootstrap_depends_on_the_environment():
 def test_the_description_has_every_default_and_shows_rules_as_text():
     lines = {line.split(" = ")[0]: line for line in MeanGiniSettings.describe().splitlines()}
     assert lines.keys() == {field.name for field in dataclasses.fields(MeanGiniSettings)}
-    assert "policy_learning_rate = 0.01 for a table, 0.003 in a known finite MDP; 0.0007 for" in lines["policy_learning_rate"]
+    assert "policy_learning_rate = 0.0007; 0.01 for a table, 0.0015 in a finite MDP " in lines["policy_learning_rate"]
     assert "value_learning_rate = 10 times the policy's" in MeanGini.__doc__
     assert lines["risk_aversion"].startswith("risk_aversion = 0.5  ")
     assert "Rule(" not in MeanGiniSettings.describe()

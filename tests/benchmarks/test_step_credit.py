@@ -19,9 +19,9 @@ def test_the_break_even_lambdas_are_those_worked_out_by_hand():
 def test_every_method_of_every_domain_can_be_made():
     for domain, plan in step_credit.PLAN["domains"].items():
         env = gym.make(plan["env"], **plan.get("options", {}))
-        for method, settings in plan["methods"].items():
+        for method in plan["methods"]:
             kind = getattr(steadyrl, step_credit.AGENTS.get(method, "MeanGini"))
-            assert kind(env, **plan["shared"], **settings).episodes == 0, (domain, method)
+            assert kind(env, **step_credit.settings_of(domain, method)).episodes == 0, (domain, method)
 
 
 def test_a_run_is_recorded_once_and_is_on_the_page(tmp_path, monkeypatch, capsys):
@@ -37,6 +37,9 @@ def test_a_run_is_recorded_once_and_is_on_the_page(tmp_path, monkeypatch, capsys
     ]
     assert runs[1]["settings"]["risk_aversion"] == 1.0
     assert runs[0]["episodes"] == 16
+    assert step_credit.as_planned(runs[0])
+    others = [{"settings": {}}, {"budget": {"total_episodes": 17}}, {"method": "SAC"}, {"domain": "Mars"}]
+    assert not any(step_credit.as_planned({**runs[0], **other}) for other in others)
     step_credit.main(["--report"])
     page = (tmp_path / "page.md").read_text()
     assert "## Two sides" in page

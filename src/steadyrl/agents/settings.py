@@ -46,7 +46,7 @@ def by_network(table: float, mlp: float) -> Rule:
 
 def _policy_rate(s: Any, env: Any) -> float:
     # In the maze larger steps settle on a path before risk is seen: with 0.01 half of the seeds took the noisy one.
-    return (0.003 if env.finite else 0.01) if s.network == "table" else 7e-4
+    return (0.0015 if env.finite else 0.01) if s.network == "table" else 7e-4
 
 
 def mean_setting(default: str) -> Any:
@@ -119,7 +119,7 @@ class PolicyGradientSettings(AgentSettings):
     """What every policy gradient needs."""
 
     episodes_per_update: int = setting(
-        Rule(lambda s, env: 100 if env.finite else 20, "20; 100 in a known finite MDP, where they are cheap"),
+        Rule(lambda s, env: 50 if env.finite else 20, "20; 50 in a known finite MDP, where they are cheap"),
         "n: whole episodes collected before each round of updates.",
         least=1,
     )
@@ -136,7 +136,7 @@ class PolicyGradientSettings(AgentSettings):
         aliases=("optimizer",),
     )
     policy_learning_rate: float = setting(
-        Rule(_policy_rate, "0.01 for a table, 0.003 in a known finite MDP; 0.0007 for a network"),
+        Rule(_policy_rate, "0.0007; 0.01 for a table, 0.0015 in a finite MDP"),
         "Step size of the policy.",
         above=0,
         aliases=("learning_rate",),
