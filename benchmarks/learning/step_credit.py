@@ -154,10 +154,10 @@ def section(runs: Sequence[dict[str, Any]], domain: str) -> str:
     more = "; ".join(
         f"{method}: {', '.join(f'{k}={v}' for k, v in settings.items())}" for method, settings in own.items()
     )
-    settings = textwrap.fill(f"{budget}. All methods: {shared}. {more}.", 110)
-    return (
-        f"## {plan['title']}\n\n{table(runs, domain)}\n\n{safe(runs, domain)}{settings}\n\n{each_seed(runs, domain)}\n"
-    )
+    settings = textwrap.fill(f"{budget}. All methods: {shared}.{f' {more}.' if more else ''}", 110)
+    note = textwrap.fill(plan["note"], 110) + "\n\n" if "note" in plan else ""
+    parts = [f"## {plan['title']}\n\n", note, table(runs, domain), "\n\n", safe(runs, domain), settings, "\n\n"]
+    return "".join([*parts, each_seed(runs, domain), "\n"])
 
 
 def page(runs: Sequence[dict[str, Any]]) -> str:
