@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from steadyrl.agents.networks.mlp import MLP, Layers
 from steadyrl.agents.networks.quantiles import HIDDEN, QuantileNetwork, QuantileTable
-from steadyrl.agents.risk_critic import SCALE_EPISODES, CriticState, RiskCritic
+from steadyrl.agents.networks.running_scale import RECENT_EPISODES
+from steadyrl.agents.risk_critic import CriticState, RiskCritic
 from steadyrl.base.pytree import Leaf, register_pytree
 from steadyrl.risk import gini_weights_unbiased
 from steadyrl.training.batch import Steps
@@ -177,7 +178,7 @@ class UtilityCritic:
     def _remember(self, state: UtilityState, steps: Steps, utilities: Array) -> UtilityState:
         """The state with moments that include a batch, weighed as design b weighs it."""
         n = len(utilities)
-        share = n / (jnp.minimum(state.episodes, SCALE_EPISODES) + n)
+        share = n / (jnp.minimum(state.episodes, RECENT_EPISODES) + n)
         both, weights = jnp.stack([_so_far(steps), utilities]), steps.mask / steps.mask.sum()
 
         new = (weights * both).sum(axis=(1, 2)), (weights * both**2).sum(axis=(1, 2)), steps.mask.sum() / n

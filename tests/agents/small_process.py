@@ -85,8 +85,8 @@ def arbitrary_state(critic, **known):
     """Of a `RiskCritic` with a table that has learned something wrong."""
     state = critic.init(jax.random.key(0))
     quantiles = np.random.default_rng(6).normal(size=np.shape(state.parameters))
-    moments = {"mean": jnp.float32(2), "mean_square": jnp.float32(9)}
-    return state._replace(parameters=jnp.asarray(quantiles, jnp.float32), **moments, **known)
+    scale = state.scale._replace(mean=jnp.float32(2), mean_square=jnp.float32(9))
+    return state._replace(parameters=jnp.asarray(quantiles, jnp.float32), scale=scale, **known)
 
 
 def small_agent(kind, gamma, **settings):

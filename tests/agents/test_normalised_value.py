@@ -16,27 +16,31 @@ def observations(count=64):
     return jax.random.normal(jax.random.key(1), (count, 3))
 
 
+def seen_before(parameters, episodes):
+    return parameters._replace(scale=parameters.scale._replace(episodes=jnp.float32(episodes)))
+
+
 def test_new_units_leave_what_was_learned_as_it_was():
-    parameters, seen = VALUE.init(jax.random.key(0))._replace(episodes=jnp.float32(1)), observations()
+    parameters, seen = seen_before(VALUE.init(jax.random.key(0)), 1), observations()
     rng = np.random.default_rng(0)
     for offset, scale in [(500, 30), (-3, 0.1), (0, 2000)]:
         before = VALUE(parameters, seen)
         targets = jnp.asarray(offset + scale * rng.normal(size=(4, 10)), jnp.float32)
         parameters = VALUE.rescaled(parameters, targets, jnp.full((4, 10), 1 / 40), 4)
         np.testing.assert_allclose(VALUE(parameters, seen), before, rtol=1e-4, atol=1e-3)
-        assert parameters.scale > scale / 2
+        assert parameters.scale.std > scale / 2
 
 
 def test_units_are_those_of_recent_targets_without_padding():
     parameters = VALUE.init(jax.random.key(0))
     targets, mask = jnp.array([[4.0, 8.0, 99.0], [6.0, 99.0, 99.0]]), jnp.array([[1, 1, 0], [1, 0, 0]])
     first = VALUE.rescaled(parameters, targets, mask / 3, 2)
-    np.testing.assert_allclose([first.mean, first.scale], [6, np.sqrt(8 / 3)], rtol=1e-5)
+    np.testing.assert_allclose([first.scale.mean, first.scale.std], [6, np.sqrt(8 / 3)], rtol=1e-5)
     np.testing.assert_allclose(VALUE(first, observations()), 6, atol=0.1)  # Before, nothing had been learned.
     both = VALUE.rescaled(first, targets + 3, mask / 3, 2)
-    np.testing.assert_allclose(both.mean, 7.5, rtol=1e-5)  # Two episodes of four.
-    late = VALUE.rescaled(first._replace(episodes=jnp.float32(10_000)), targets + 3, mask / 3, 2)
-    np.testing.assert_allclose(late.mean, 6 + 3 * 2 / 102, rtol=1e-5)
+    np.testing.assert_allclose(both.scale.mean, 7.5, rtol=1e-5)  # Two episodes of four.
+    late = VALUE.rescaled(seen_before(first, 10_000), targets + 3, mask / 3, 2)
+    np.testing.assert_allclose(late.scale.mean, 6 + 3 * 2 / 102, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("offset", "scale"), [(0, 1), (3000, 1000), (-1, 1e-3)])

@@ -23,6 +23,7 @@ from small_process import ACTIONS, HORIZON, PPO_STEP, STATES, Model, arbitrary_s
 import steadyrl
 from steadyrl import PPO, MeanGini, Reinforce, exact
 from steadyrl.agents.networks.quantiles import QUANTILES, TABLE_QUANTILES, QuantileNetwork, QuantileTable
+from steadyrl.agents.networks.running_scale import RunningScale
 from steadyrl.agents.risk_critic import RiskCritic
 from steadyrl.base.pytree import register_pytree
 from steadyrl.envs.guarded_maze.definition import Maze
@@ -186,7 +187,7 @@ def advantages_by_hand(critic, state, steps):
     length = np.asarray(steps.mask.sum(axis=-1), int)
     times = jnp.broadcast_to(jnp.arange(steps.mask.shape[1]) / state.length, steps.mask.shape)
     quantiles = critic.network(state.parameters, steps.observations, times)
-    rest, rewards = np.asarray(state.mean + state.scale * quantiles, float), np.asarray(steps.rewards, float)
+    rest, rewards = np.asarray(state.scale.mean + state.scale.std * quantiles, float), np.asarray(steps.rewards, float)
     expected = np.zeros(steps.mask.shape)
     for i, T in enumerate(length):
         others = np.array([*(R[:i] + R[i + 1 :]), *np.asarray(state.returns)[np.asarray(state.known) > 0]])
@@ -204,10 +205,9 @@ def advantages_by_hand(critic, state, steps):
 @named("network", NETWORKS)
 def test_advantages_by_hand(network, measure):
     network = NETWORKS[network]
-    critic, steps = RiskCritic(network, MEASURES[measure], 0.9, 0.7, 0.01, 4, 0), steps_of([5, 1, 3, 6], 6, network)
+    critic, steps = RiskCritic(network, MEASURES[measure], 0.9, 0.7, 0.01, 4), steps_of([5, 1, 3, 6], 6, network)
     state = critic.init(jax.random.key(1))._replace(
-        mean=jnp.float32(2),
-        mean_square=jnp.float32(13),
+        scale=RunningScale(jnp.float32(2), jnp.float32(13), jnp.float32(0)),
         length=jnp.float32(4),
         returns=jnp.array([3.0, -8.0, 0.0, 0.0]),
         known=jnp.array([1.0, 1.0, 0.0, 0.0]),
@@ -229,7 +229,7 @@ def padded(steps):
 @named("network", NETWORKS)
 def test_padding_does_not_change_advantages(network):
     network = NETWORKS[network]
-    critic, steps = RiskCritic(network, MEASURES["gini"], 0.9, 0.7, 0.01, 0, 0), steps_of([5, 1, 3, 6], 6, network)
+    critic, steps = RiskCritic(network, MEASURES["gini"], 0.9, 0.7, 0.01, 0), steps_of([5, 1, 3, 6], 6, network)
     state = critic.init(jax.random.key(1))
     plain, extended = (np.asarray(advantages(critic, state, each)) for each in (steps, padded(steps)))
     np.testing.assert_allclose(extended[:, :6], plain, rtol=1e-5, atol=1e-5)
@@ -238,7 +238,7 @@ def test_padding_does_not_change_advantages(network):
 
 
 def test_padding_does_not_change_what_a_table_learns():
-    critic = RiskCritic(NETWORKS["table"], MEASURES["gini"], 0.9, 0.7, 0.01, 5, 0)
+    critic = RiskCritic(NETWORKS["table"], MEASURES["gini"], 0.9, 0.7, 0.01, 5)
     steps, state = steps_of([5, 1, 3, 6], 6, critic.network), critic.init(jax.random.key(1))
     plain, extended = (jax.tree.leaves(fit(critic, state, each)) for each in (steps, padded(steps)))
     for x, y in zip(plain, extended, strict=True):
@@ -256,14 +256,14 @@ def test_the_critic_learns_the_quantiles_of_the_return_still_to_come(network, fi
     table = network == "table"
     learner = QuantileTable(2) if table else QuantileNetwork.of(1)
     steps = Steps(jnp.asarray(states if table else states[..., None] * 1.0), jnp.asarray(rewards, jnp.float32), mask)
-    critic = RiskCritic(learner, MEASURES["gini"], discount, 1.0, 0.02 if table else 1e-3, 0, 0)
+    critic = RiskCritic(learner, MEASURES["gini"], discount, 1.0, 0.02 if table else 1e-3, 0)
     fit_often = jax.jit(lambda state: jax.lax.scan(lambda state, _: critic.fit(state, steps), state, length=fits))
     state, losses = fit_often(critic.init(jax.random.key(0)))
     assert losses[-1] < losses[0]
     to_come = np.stack([rewards[:, 0] + discount * rewards[:, 1], rewards[:, 1]])
-    np.testing.assert_allclose([state.mean, state.scale], [to_come.mean(), to_come.std()], rtol=1e-3)
+    np.testing.assert_allclose([state.scale.mean, state.scale.std], [to_come.mean(), to_come.std()], rtol=1e-3)
     times = jnp.arange(2) / state.length
-    learned = state.mean + state.scale * learner(state.parameters, steps.observations[0], times)
+    learned = state.scale.mean + state.scale.std * learner(state.parameters, steps.observations[0], times)
     true = np.quantile(to_come, TABLE_LEVELS if table else LEVELS, axis=-1).T
     # Few returns are seen of the outermost quantiles.
     error = np.abs(learned - true)[:, 2:-2] / to_come.std()
@@ -273,7 +273,7 @@ def test_the_critic_learns_the_quantiles_of_the_return_still_to_come(network, fi
 
 def test_the_latest_returns_are_remembered_the_most_recent_first():
     network, discount = QuantileTable(3), 0.5
-    critic = RiskCritic(network, MEASURES["gini"], discount, 1.0, 0.01, 7, 0)
+    critic = RiskCritic(network, MEASURES["gini"], discount, 1.0, 0.01, 7)
     state, latest = critic.init(jax.random.key(0)), []
     for k in range(4):
         rewards = np.random.default_rng(k).normal(size=(3, 2))

@@ -155,8 +155,8 @@ class PPOUpdate(PolicyGradientUpdate):
 
     def value_unit(self, phi: Any) -> Array:
         """The scale that values are learned in."""
-        unit: Array = phi.scale if isinstance(self.value, NormalisedValue) else jnp.float32(1)
-        return unit
+        unit: Array = phi.scale.std if isinstance(self.value, NormalisedValue) else jnp.float32(1)
+        return jax.lax.stop_gradient(unit)
 
     def step_policy(self, learner: Learner, steps: PPOSteps, risk_weights: RiskWeights) -> tuple[Learner, Metrics]:
         """One step of the policy."""

@@ -23,14 +23,12 @@ import optax
 from jax import Array
 
 from steadyrl.agents.networks.quantiles import pinball_loss
+from steadyrl.agents.networks.running_scale import RunningScale
 from steadyrl.base.pytree import Leaf, register_pytree
 from steadyrl.risk import Law, RiskMeasure
 from steadyrl.training.batch import Steps
 from steadyrl.training.minibatches import Minibatches
 from steadyrl.training.returns import rewards_to_go
-
-SCALE_EPISODES = 100
-"""About how many of the latest episodes determine the scale of returns."""
 
 
 class Quantiles(Protocol):
@@ -62,22 +60,19 @@ class CriticState(NamedTuple):
     optimiser: Any
     key: Any
     """The random key of the minibatches."""
-    mean: Array
+    scale: RunningScale
     """Of the returns still to come, over the steps of recent episodes."""
-    mean_square: Array
     length: Array
     """The mean length of recent episodes."""
-    episodes: Array
-    """Seen so far."""
     returns: Array
     """[m]: the latest returns, 0 where there are fewer."""
     known: Array
     """[m]: 1, or 0 where there is no return yet."""
 
     @property
-    def scale(self) -> Array:
-        """The standard deviation of the returns still to come."""
-        return jnp.sqrt(jnp.maximum(self.mean_square - self.mean**2, 1e-8))
+    def episodes(self) -> Array:
+        """Seen so far."""
+        return self.scale.episodes
 
 
 @dataclass(frozen=True)
@@ -92,7 +87,7 @@ class RiskCritic:
     """Of credit for changes further ahead, per step."""
     learning_rate: Leaf[float]
     returns_remembered: int
-    warmup: Leaf[float]
+    warmup: Leaf[float] = 0.0
     """Episodes over which aversion rises from nothing."""
 
     @property
@@ -108,10 +103,8 @@ class RiskCritic:
             parameters,
             self.optimiser.init(parameters),
             jax.random.key_data(k_order),
-            mean=jnp.float32(0),
-            mean_square=jnp.float32(1),
+            scale=RunningScale.unknown(),
             length=jnp.float32(1),
-            episodes=jnp.float32(0),
             returns=none_yet,
             known=none_yet,
         )
@@ -129,7 +122,8 @@ class RiskCritic:
         discounts = self._discounts(steps)
         gained = steps.rewards * discounts
         returns, so_far = gained.sum(axis=-1), jnp.cumsum(gained, axis=-1) - gained
-        to_come = state.mean + state.scale * self.network(state.parameters, steps.observations, _times(state, steps))
+        quantiles = self.network(state.parameters, steps.observations, _times(state, steps))
+        to_come = state.scale.mean + state.scale.std * quantiles
         possible = so_far[..., None] + discounts[:, None] * to_come
         utility: Any = jax.vmap(self.measure.utility)
         laws = self.laws_of_others(state, returns)
@@ -151,7 +145,7 @@ class RiskCritic:
         """The critic after learning from a batch, and its loss in the last pass."""
         to_come = rewards_to_go(steps.rewards, self.discount)
         state = self._remember(state, steps, to_come)
-        given = steps.observations, _times(state, steps), (to_come - state.mean) / state.scale
+        given = steps.observations, _times(state, steps), (to_come - state.scale.mean) / state.scale.std
         given, mask = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (given, steps.mask))
 
         def loss(parameters: Any, given: tuple[Array, Array, Array], weights: Array) -> Array:
@@ -190,18 +184,10 @@ class RiskCritic:
     def _remember(self, state: CriticState, steps: Steps, to_come: Array) -> CriticState:
         """The state with the returns of a batch, and moments that include it."""
         n, m = len(to_come), self.returns_remembered
-        share = n / (jnp.minimum(state.episodes, SCALE_EPISODES) + n)
-        weights = steps.mask / steps.mask.sum()
-
-        def moved(old: Array, new: Array) -> Array:
-            return old + share * (new - old)
-
         returns = (steps.rewards * self._discounts(steps)).sum(axis=-1)
         return state._replace(
-            mean=moved(state.mean, (weights * to_come).sum()),
-            mean_square=moved(state.mean_square, (weights * to_come**2).sum()),
-            length=moved(state.length, steps.mask.sum() / n),
-            episodes=state.episodes + n,
+            scale=state.scale.updated(to_come, steps.mask / steps.mask.sum(), n),
+            length=state.length + state.scale.weight(n) * (steps.mask.sum() / n - state.length),
             returns=jnp.concatenate([returns, state.returns])[:m],
             known=jnp.concatenate([jnp.ones(n), state.known])[:m],
         )
