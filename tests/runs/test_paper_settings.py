@@ -104,7 +104,7 @@ PRINTED = {  # Sec. 10.5.1, under the method's name.
 }
 ZETA = {"ratio_bound": 1.0}  # Deviation 48.
 # Without effect: they are of credit="step" (deviation 57).
-CRITIC = {"risk_gae_lambda": 0.95, "risk_critic_learning_rate": 1e-3, "returns_remembered": 100}
+CRITIC = {"risk_gae_lambda": 0.95, "risk_critic_learning_rate": 1e-3, "returns_remembered": 100, "risk_warmup": 0}
 NORMALISED, RAW = {"normalise_advantages": True}, {"normalise_advantages": False}  # Deviations 41 and 46.
 ONCE = {"risk_ratios": "trajectory"}  # Without effect: each batch is used for one update (deviation 47).
 CHOSEN = {
