@@ -1,4 +1,4 @@
-"""Credit for risk step by step: against exact gradients and its definition, and what its critic learns and keeps."""
+"""Credit for risk step by step: against exact gradients and its definition, and what its critic learns."""
 
 from functools import cache, partial
 
@@ -20,8 +20,7 @@ from gradient_cases import (
 )
 from small_process import ACTIONS, HORIZON, PPO_STEP, STATES, Model, arbitrary_state, line_case, small_case, updates
 
-import steadyrl
-from steadyrl import PPO, MeanGini, Reinforce, exact
+from steadyrl import MeanGini, Reinforce, exact
 from steadyrl.agents.networks.quantiles import QUANTILES, TABLE_QUANTILES, QuantileNetwork, QuantileTable
 from steadyrl.agents.networks.running_scale import RunningScale
 from steadyrl.agents.risk_critic import RiskCritic
@@ -344,64 +343,3 @@ def test_the_mean_part_with_gamma_is_not_the_gradient_of_the_discounted_mean():
     batches = steps_in_batches(of, 5)
     weights = rewards_to_go(batches.rewards, 0.9) * 0.9 ** np.arange(HORIZON) * batches.mask
     assert_unbiased(ascents(of, weights, batches, on), truth, on)
-
-
-# Agents
-
-TWO_SIDES = {"env": "steadyrl/TwoSides-v0", "hidden": (4,), "episodes_per_update": 3, "inner_updates": 2, "seed": 3}
-
-
-def same(one, other):
-    """Whether all numbers of two learners are, or of parts of them."""
-    return all(np.array_equal(x, y) for x, y in zip(*map(jax.tree.leaves, (one, other)), strict=True))
-
-
-@named(
-    ("settings", "episodes"),
-    [({"env": "steadyrl/GuardedMaze-v0", "episodes_per_update": 10, "seed": 1}, 20), (TWO_SIDES, 6)],
-    ids=["table, compiled", "network"],
-)
-def test_training_continues_after_loading_bit_for_bit(settings, episodes, tmp_path):
-    agent, whole = MeanGini(**settings), MeanGini(**settings)
-    table = agent.settings.network == "table"
-    assert agent.settings.credit == "step"
-    assert agent.engine == ("compiled" if table else "gymnasium")
-    agent.learn(total_episodes=episodes, progress_bar=False)
-    agent.save(tmp_path / "agent.steady")
-    loaded = steadyrl.load(tmp_path / "agent.steady")
-    assert same(agent.learner, loaded.learner)
-    for each in (agent, loaded):
-        each.learn(total_episodes=episodes, progress_bar=False)
-    whole.learn(total_episodes=2 * episodes, progress_bar=False)
-    assert same(agent.learner, loaded.learner)
-    assert same(agent.learner, whole.learner)
-    state = agent.learner.risk
-    assert state.episodes == 2 * episodes
-    assert state.known.sum() == agent.settings.returns_remembered == settings["episodes_per_update"]
-    assert np.all(np.isfinite(state.returns))
-    assert not same(state.parameters, MeanGini(**settings).learner.risk.parameters)
-    assert {"risk_credit_std", "risk_critic_loss"} <= agent.history[-1].keys()
-
-
-def test_without_risk_aversion_it_is_ppo_bit_for_bit():
-    neutral, unaverse, averse = PPO(**TWO_SIDES), MeanGini(risk_aversion=0, **TWO_SIDES), MeanGini(**TWO_SIDES)
-    for agent in (neutral, unaverse, averse):
-        agent.learn(total_episodes=6, progress_bar=False)
-    assert same(neutral.learner, unaverse.learner)
-    assert neutral.history[-1].keys() == unaverse.history[-1].keys()
-    assert not same(neutral.learner.theta, averse.learner.theta)
-
-
-def test_aversion_rises_over_the_warmup():
-    neutral, warming = PPO(**TWO_SIDES), MeanGini(risk_aversion=1, risk_warmup=6, **TWO_SIDES)
-    critic, shares = warming.algorithm.critic, []
-    for _ in range(3):
-        shares.append(float(critic.readiness(warming.learner.risk)))
-        warming.learn(total_episodes=3, progress_bar=False)
-        neutral.learn(total_episodes=3, progress_bar=False)
-        if len(shares) == 1:
-            assert same(neutral.learner.theta, warming.learner.theta)
-    assert shares == [0, 0.5, 1]
-    assert not same(neutral.learner.theta, warming.learner.theta)
-    at_once = MeanGini(risk_aversion=1, **TWO_SIDES)
-    assert at_once.algorithm.critic.readiness(at_once.learner.risk) == 1
