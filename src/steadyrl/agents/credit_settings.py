@@ -47,8 +47,8 @@ class CreditSettings(Settings):
     )
     risk_warmup: int = setting(
         0,
-        "Episodes over which lambda rises from 0 to risk_aversion; with credit='step'. It helps where aversion keeps a "
-        "policy from learning its task at all, and hurts where the safe side must be chosen early.",
+        "Episodes over which lambda rises from 0 to risk_aversion; with credit='step'. Above 1, lambda can keep a "
+        "policy from learning its task at all if it is there from the start.",
         least=0,
     )
 
