@@ -124,6 +124,14 @@ def test_y_is_estimated_from_the_last_iteration_and_constant_during_the_next():
     assert agent.learner.risk.episodes == 0
 
 
+def test_y_may_be_the_mean_reward_of_a_step():
+    agent = MVPI(gym.make(ENV), episodes_per_iteration=100, dual_estimate="rewards", seed=1, gamma=0.999)
+    agent.learn(total_episodes=100, progress_bar=False)
+    rewards, steps = (np.sum([record[name] for record in agent.history]) for name in ("return", "length"))
+    np.testing.assert_allclose(agent.learner.risk.y, rewards / steps, rtol=1e-4)
+    np.testing.assert_array_equal(agent.learner.risk.total, 0)
+
+
 def exact_q(mdp, y, risk_aversion, gamma):
     """Q* of the transformed rewards, by value iteration to convergence."""
     r = mdp.reward - risk_aversion * mdp.reward**2 + 2 * risk_aversion * mdp.reward * y

@@ -135,10 +135,21 @@ def test_y_is_estimated_from_the_last_iteration_and_constant_during_the_next():
         assert agent.learner.risk.episodes == len(returns) % 3
 
 
+def test_y_may_be_the_mean_of_the_latest_rewards(monkeypatch):
+    """At the last round of updates, of so many steps, across episodes; every step here is followed by an update."""
+    monkeypatch.setattr("steadyrl.agents.mvpi.RECENT_REWARDS", 7)
+    agent = tiny(MVPI, DQN, **AVERSE, dual_estimate="rewards", train_freq=1, learning_starts=5, buffer_size=500)
+    for _ in range(4):
+        agent.learn(total_episodes=5, progress_bar=False)
+        rewards = agent.algorithm.layout.parts(agent.replay_buffer.rows, 0).rewards[-7:]
+        assert agent.learner.risk.y == pytest.approx(rewards.mean(), rel=1e-5)
+
+
 @each_solver
-def test_y_and_the_replay_buffer_are_part_of_its_file(solver, tmp_path):
-    agent = tiny(MVPI, solver, **AVERSE).learn(total_episodes=11, progress_bar=False)
-    assert agent.learner.risk.episodes == 3
+@pytest.mark.parametrize("dual_estimate", ["returns", "rewards"])
+def test_y_and_the_replay_buffer_are_part_of_its_file(solver, dual_estimate, tmp_path):
+    agent = tiny(MVPI, solver, **AVERSE, dual_estimate=dual_estimate).learn(total_episodes=11, progress_bar=False)
+    assert agent.learner.risk.episodes == (3 if dual_estimate == "returns" else 0)
     agent.save(tmp_path / "agent.steady")
     loaded = steadyrl.load(tmp_path / "agent.steady", env=agent.env)
     assert type(loaded.algorithm.solver) is type(agent.algorithm.solver)

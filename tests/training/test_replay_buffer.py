@@ -36,6 +36,8 @@ def test_the_oldest_rows_are_overwritten():
         assert sorted(buffer.rows[:, 0]) == list(latest)
         np.testing.assert_array_equal(buffer.rows[:, 1], -buffer.rows[:, 0])
         np.testing.assert_array_equal(buffer.rows[:, 0] % 5, np.arange(len(latest)))
+        np.testing.assert_array_equal(buffer.latest(3)[:, 0], list(latest)[-3:])
+        np.testing.assert_array_equal(buffer.latest(9)[:, 0], list(latest))
 
 
 @pytest.mark.parametrize(("rows", "capacity"), [(7, 100), (20, 7)], ids=["not full", "full"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import gymnasium as gym
 import jax
 import jax.numpy as jnp
+import numpy as np
 from gymnasium.spaces import Discrete
 from jax import Array
 
@@ -21,7 +22,7 @@ from steadyrl.base.settings import Settings, setting
 from steadyrl.envs.spaces import is_tabular
 from steadyrl.rollouts.acting import NumpyPolicy
 from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics
-from steadyrl.training.replay_buffer import ReplayBatch, TransitionLayout
+from steadyrl.training.replay_buffer import ReplayBatch, ReplayBuffer, TransitionLayout
 from steadyrl.training.transitions import Transitions
 
 if TYPE_CHECKING:
@@ -48,7 +49,14 @@ class TransformSettings(Settings):
     risk_aversion: float = setting(
         0.2, "lambda: how much a unit of the variance of rewards counts against the mean.", least=0
     )
-    initial_dual: float = setting(0.0, "Where y = (1 - gamma) E[G0] starts.")
+    initial_dual: float = setting(0.0, "Where y starts: the mean reward of a step that rewards are compared with.")
+    dual_estimate: str = setting(
+        "returns",
+        "How y is estimated: from 'returns', as (1 - gamma) times the mean discounted return of the last iteration's "
+        "episodes, as in the paper; or from 'rewards', as the mean reward of a step in them, with a replay buffer in "
+        "the latest 10,000 steps, as in the code of MVPI's authors (deviation 59).",
+        choices=("returns", "rewards"),
+    )
 
 
 @dataclass(frozen=True)
@@ -75,12 +83,16 @@ class MVPITD3Settings(TransformSettings, TD3Settings):
     episodes_per_iteration: int = _iteration_setting(10)
 
 
+RECENT_REWARDS = 10_000
+"""Steps whose mean reward is y with a replay buffer and dual_estimate="rewards"; the number of MVPI's authors."""
+
+
 class Iteration(NamedTuple):
     """y, and what its next value will be made of."""
 
     y: Any
     total: Any
-    """Sum of the discounted returns of this iteration's episodes so far."""
+    """Sum of the discounted returns of this iteration's episodes so far; or [2], their rewards and their steps."""
     episodes: Any
     """Their number."""
 
@@ -89,9 +101,10 @@ class Iteration(NamedTuple):
 class RewardTransform:
     """r - lambda r^2 + 2 lambda r y (Eq. 5) in place of r.
 
-    y = (1 - gamma) E[G0] is estimated from the episodes of the solver's last iteration, as it acted, and is constant
-    during the next. Without -lambda y^2: it is the same in every step, and would charge long episodes more than short
-    ones (deviation 21).
+    y is estimated from the episodes of the solver's last iteration, as it acted, and is constant during the next: as
+    (1 - gamma) E[G0], or as the mean reward of a step (`from_rewards`). The first counts the time after an episode's
+    end as steps without reward, the second does not. Without -lambda y^2: it is the same in every step, and would
+    charge long episodes more than short ones (deviation 21).
     """
 
     risk_aversion: Leaf[float]
@@ -99,21 +112,23 @@ class RewardTransform:
     one_minus_gamma: Leaf[float]
     """Computed in 64 bits: in 32, 1 - 0.999 has lost five digits."""
     episodes_per_iteration: int
+    from_rewards: bool = False
 
     def start(self) -> Iteration:
         """Before the first episode."""
-        return Iteration(jnp.float32(self.initial_dual), jnp.float32(0), jnp.int32(0))
+        return Iteration(jnp.float32(self.initial_dual), jnp.zeros(2 if self.from_rewards else ()), jnp.int32(0))
 
     def rewards(self, r: Array, current: Iteration) -> Array:
         """The rewards that the solver learns from, with the current y."""
         transformed: Array = r - self.risk_aversion * r**2 + 2 * self.risk_aversion * r * current.y
         return transformed
 
-    def add_episodes(self, current: Iteration, returns: Array) -> Iteration:
-        """With the discounted returns [n] of further episodes; at the end of an iteration, a new y."""
-        total, episodes = current.total + returns.sum(), current.episodes + returns.size
+    def add_episodes(self, current: Iteration, totals: Array, episodes: int) -> Iteration:
+        """With the `totals` of further episodes, see `Iteration`; at the end of an iteration, a new y."""
+        total, episodes = current.total + totals, current.episodes + episodes
         over = episodes >= self.episodes_per_iteration
-        y = jnp.where(over, self.one_minus_gamma * total / episodes, current.y)
+        estimate = total[0] / total[1] if self.from_rewards else self.one_minus_gamma * total / episodes
+        y = jnp.where(over, estimate, current.y)
         return Iteration(y, jnp.where(over, 0.0, total), jnp.where(over, 0, episodes))
 
 
@@ -176,7 +191,9 @@ class MVPITableUpdate(MVPIUpdate):
     def update(self, learner: Learner, steps: Transitions) -> tuple[Learner, Metrics]:
         """The solver's update with transformed rewards; then the episodes are added to the estimate of y."""
         transformed = steps._replace(rewards=self.transform.rewards(steps.rewards, learner.risk))
-        risk = self.transform.add_episodes(learner.risk, steps.returns)
+        in_rewards = jnp.stack([(steps.rewards * steps.mask).sum(), steps.mask.sum()])
+        totals = in_rewards if self.transform.from_rewards else steps.returns.sum()
+        risk = self.transform.add_episodes(learner.risk, totals, steps.returns.size)
         learner, metrics = self.solver.update(learner, transformed)
         return learner._replace(risk=risk), metrics
 
@@ -197,9 +214,18 @@ class MVPIReplayUpdate(MVPIUpdate):
         result: tuple[Learner, Metrics] = self.solver.update(learner, batches._replace(rewards=rewards))
         return result
 
+    def before_updates(self, learner: Learner, replay_buffer: ReplayBuffer) -> Learner:
+        """With the mean of the latest rewards as y, if that is how it is estimated."""
+        if not self.transform.from_rewards:
+            return learner
+        rewards = self.layout.parts(replay_buffer.latest(RECENT_REWARDS), 0).rewards
+        return learner._replace(risk=learner.risk._replace(y=jnp.float32(rewards.mean(dtype=np.float64))))
+
     def after_episode(self, learner: Learner, discounted_return: Array) -> Learner:
         """Add the episode to the estimate of y."""
-        return learner._replace(risk=_add_episodes(self.transform, learner.risk, discounted_return))
+        if self.transform.from_rewards:
+            return learner
+        return learner._replace(risk=_add_episodes(self.transform, learner.risk, discounted_return.sum(), 1))
 
 
 class MVPI(Agent):
@@ -228,7 +254,9 @@ class MVPI(Agent):
     def build(self) -> Algorithm:
         """The solver, with transformed rewards unless there is no risk aversion."""
         s, spaces = self.settings, (self.observation_space, self.action_space)
-        transform = RewardTransform(s.risk_aversion, s.initial_dual, 1 - s.gamma, s.episodes_per_iteration)
+        transform = RewardTransform(
+            s.risk_aversion, s.initial_dual, 1 - s.gamma, s.episodes_per_iteration, s.dual_estimate == "rewards"
+        )
         if isinstance(s, MVPISettings):
             table = QLearningUpdate.of(s, *spaces)
             return MVPITableUpdate(table, transform) if s.risk_aversion else table

@@ -12,6 +12,7 @@ from steadyrl.agents.settings import UNLESS_FINITE, AgentSettings, bootstrap_set
 from steadyrl.base.pytree import register_pytree
 from steadyrl.base.settings import Rule, setting
 from steadyrl.training.algorithm import BatchKind, Learner
+from steadyrl.training.replay_buffer import ReplayBuffer
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,10 @@ class ReplayUpdate:
     def compilable(self) -> bool:
         """It is a network."""
         return False
+
+    def before_updates(self, learner: Learner, replay_buffer: ReplayBuffer) -> Learner:
+        """Everything is learned from the rows that are sampled."""
+        return learner
 
     def after_episode(self, learner: Learner, discounted_return: Array) -> Learner:
         """Everything is learned from single steps."""

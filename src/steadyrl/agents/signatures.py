@@ -337,6 +337,7 @@ class MVPIKwargs(TypedDict, total=False):
     exploration: float
     bootstrap_on_truncation: bool | Auto
     initial_dual: float
+    dual_estimate: Literal["returns", "rewards"]
     episodes_per_iteration: int
     buffer_size: int
     learning_starts: int

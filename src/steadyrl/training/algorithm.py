@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from jax import Array
 
 from steadyrl.rollouts.acting import NumpyPolicy
-from steadyrl.training.replay_buffer import TransitionLayout
+from steadyrl.training.replay_buffer import ReplayBuffer, TransitionLayout
 
 BatchKind = Literal["batch", "transitions", "episodes", "replay", "online"]
 """What is learned from: `Batch`, `Transitions` or `EpisodeBatch` of the episodes just collected; a `ReplayBatch`; or
@@ -102,6 +102,10 @@ class OffPolicy(Algorithm, Protocol):
     @property
     def layout(self) -> TransitionLayout:
         """How the replay buffer stores a transition."""
+        ...
+
+    def before_updates(self, learner: Learner, replay_buffer: ReplayBuffer) -> Learner:
+        """What is learned from the latest steps, before each round of updates."""
         ...
 
     def after_episode(self, learner: Learner, discounted_return: Array) -> Learner:

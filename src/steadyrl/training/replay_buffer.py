@@ -120,6 +120,11 @@ class ReplayBuffer:
         self._rows[: len(rows)] = rows
         self.added = added
 
+    def latest(self, count: int) -> NDArray[np.float32]:
+        """[at most count, width]: the rows that were added last, the oldest of them first."""
+        places = np.arange(self.added - min(count, len(self)), self.added) % self._capacity
+        return self._rows[places]
+
     def sample(self, generator: np.random.Generator, updates: int, batch: int) -> NDArray[np.float32]:
         """[updates, batch, width]: sampled uniformly and independently from all rows."""
         check_memory("gradient_steps", updates, updates * batch * (8.0 + 4.0 * self._rows.shape[1]))

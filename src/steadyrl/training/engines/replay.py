@@ -66,6 +66,7 @@ class ReplayEngine:
                 continue
             if len(agent.replay_buffer) >= min(s.learning_starts, s.buffer_size):
                 before = time.perf_counter()
+                learner = self._algorithm.before_updates(learner, agent.replay_buffer)
                 rows = agent.replay_buffer.sample(sampling, s.gradient_steps, s.batch_size)
                 learner, latest = block_until_ready(_update(self._algorithm, learner, rows, t))
                 metrics.append(latest)
