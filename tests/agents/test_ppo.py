@@ -83,6 +83,24 @@ def test_the_risk_part_is_the_measures_own(kind, settings):
         np.testing.assert_allclose(found, 0.7 * 4 * rho * gini_eta(np.array([3, -50, 20, 7])) / 3 / 2, rtol=1e-5)
 
 
+def test_steps_fall_linearly_to_a_tenth_in_the_second_half():
+    """With one pass the moves of a batch are proportional to the step sizes, all but those of values; batches count."""
+    common = {"mean": "ppo", "optimiser": "sgd", "inner_updates": 1, "credit": "trajectory"}
+    constant, learner = trained_agent(MeanGini, **common)
+    annealed, _ = trained_agent(MeanGini, **common, annealing_episodes=4 * constant.settings.n)
+    batch = episode_batch(sampled_episodes(learner.theta, constant.settings.n, seed=0), constant.gamma)
+    plain, _ = update(constant.algorithm, learner, batch)
+    for updates, share in [(0, 1), (2, 1), (3, 0.55), (4, 0.1), (9, 0.1)]:
+        moved, _ = update(annealed.algorithm, learner._replace(updates=jnp.int32(updates)), batch)
+        assert moved.updates == updates + 1
+        for name, rtol in (("theta", 1e-3), ("phi", 0.03)):  # Values take a step for each trajectory in turn.
+            before = getattr(learner, name)
+            expected = share * (getattr(plain, name) - before)
+            np.testing.assert_allclose(getattr(moved, name) - before, expected, rtol=rtol, atol=3e-6)
+    assert plain.updates == ()
+    assert annealed.learner.updates == 0
+
+
 def test_mvps_dual_goes_to_the_mean_alone():
     """With PPO for the mean, y* = E[G0]; with the vanilla policy gradient it also holds 1 / (2 lambda)."""
     agent = MVP(MAZE, mean="ppo", risk_aversion=0.1, dual_learning_rate=0.5)

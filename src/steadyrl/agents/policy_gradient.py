@@ -100,8 +100,13 @@ class PolicyGradientUpdate:
 
     def descend(self, learner: Learner, gradient: Any) -> Learner:
         """The learner after one step of the policy down `gradient`."""
-        steps, moved = self.policy_optimiser.update(gradient, learner.theta_optimiser, learner.theta)
-        return learner._replace(theta=optax.apply_updates(learner.theta, steps), theta_optimiser=moved)
+        moves, moved = self.policy_optimiser.update(gradient, learner.theta_optimiser, learner.theta)
+        theta = optax.apply_updates(learner.theta, self.annealed(learner, moves))
+        return learner._replace(theta=theta, theta_optimiser=moved)
+
+    def annealed(self, learner: Learner, moves: Any) -> Any:
+        """The moves of an optimizer as they are made after so many updates."""
+        return moves
 
 
 class PolicyGradientAgent(Agent):

@@ -26,6 +26,12 @@ class PPOSettings(PolicyGradientSettings):
         "Step size of the value function.",
         above=0,
     )
+    annealing_episodes: int = setting(
+        0,
+        "Episodes in the second half of which the step sizes of policy and values fall linearly to a tenth; with 0 they "
+        "stay. As many as the training has, it ends with policies that differ little from each other.",
+        least=0,
+    )
     normalise_observations: bool = override(
         PolicyGradientSettings,
         "normalise_observations",

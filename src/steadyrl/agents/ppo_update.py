@@ -27,6 +27,10 @@ from steadyrl.training.batch import EpisodeBatch, batch_from_episodes
 from steadyrl.training.returns import generalized_advantages, rewards_to_go
 
 
+FINAL_STEP_SHARE = 0.1
+"""What remains of the step sizes after `annealing_episodes`."""
+
+
 @dataclass(frozen=True)
 class PPOUpdate(PolicyGradientUpdate):
     """Algorithm 2 for one policy, one value function and at most one measure of risk.
@@ -64,6 +68,8 @@ class PPOUpdate(PolicyGradientUpdate):
         k_policy, k_value, k_order = jax.random.split(key, 3)
         phi = self.value.init(k_value)
         learner = super().init(k_policy)._replace(phi=phi, phi_optimiser=self.value_optimiser.init(phi))
+        if self.settings.annealing_episodes:
+            learner = learner._replace(updates=jnp.int32(0))
         return learner._replace(key=jax.random.key_data(k_order)) if self.settings.minibatch_size else learner
 
     def update(self, learner: Learner, episodes: EpisodeBatch) -> tuple[Learner, Metrics]:
@@ -97,6 +103,8 @@ class PPOUpdate(PolicyGradientUpdate):
 
         passes = minibatch_passes if self.settings.minibatch_size else whole_passes
         learner, metrics = passes(self, learner, steps, risk_weights)
+        if self.settings.annealing_episodes:
+            learner = learner._replace(updates=learner.updates + 1)
         metrics |= credit_metrics | self._batch_metrics(steps, V, state, returns, order)
         return learner, metrics
 
@@ -171,8 +179,17 @@ class PPOUpdate(PolicyGradientUpdate):
         phi = learner.phi
         loss, gradient = jax.value_and_grad(self.value_loss)(phi, steps)
         moves, optimiser = self.value_optimiser.update(gradient, learner.phi_optimiser, phi)
-        learner = learner._replace(phi=optax.apply_updates(phi, moves), phi_optimiser=optimiser)
+        moved = optax.apply_updates(phi, self.annealed(learner, moves))
+        learner = learner._replace(phi=moved, phi_optimiser=optimiser)
         return learner, {"value_loss": loss * self.value_unit(phi) ** 2 / self.settings.value_coefficient}
+
+    def annealed(self, learner: Learner, moves: Any) -> Any:
+        """The moves of an optimizer, smaller the more episodes were seen; `Learner.updates` counts batches."""
+        s = self.settings
+        if not s.annealing_episodes:
+            return moves
+        second_half = jnp.clip(2 * learner.updates * s.n / s.annealing_episodes - 1, 0, 1)
+        return jax.tree.map(lambda move: move * (1 - (1 - FINAL_STEP_SHARE) * second_half), moves)
 
     def _batch_metrics(self, steps: PPOSteps, V: Array, state: Any, returns: Array, order: Order) -> Metrics:
         """How well the values explained the targets when the batch was new, and the risk weights."""

@@ -50,6 +50,7 @@ class PPOKwargs(TypedDict, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    annealing_episodes: int
     inner_updates: int | Auto
     n_epochs: int | Auto
     minibatch_size: int | Auto
@@ -103,6 +104,7 @@ class MeanGiniKwargs(TypedDict, total=False):
     returns_remembered: int | Auto
     risk_warmup: int
     estimator: Literal["unbiased", "paper"]
+    annealing_episodes: int
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
@@ -149,6 +151,7 @@ class MVOKwargs(TypedDict, total=False):
     n_epochs: int | Auto
     ratio_range: float
     least_selected: float
+    annealing_episodes: int
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
@@ -195,6 +198,7 @@ class TamarKwargs(TypedDict, total=False):
     moments_learning_rate: float | Auto
     initial_mean: float
     initial_variance: float
+    annealing_episodes: int
     inner_updates: int
     n_epochs: int
     minibatch_size: int
@@ -241,6 +245,7 @@ class MVPKwargs(TypedDict, total=False):
     initial_output_scale: float
     dual_learning_rate: float | Auto
     initial_dual: float
+    annealing_episodes: int
     inner_updates: int
     n_epochs: int
     minibatch_size: int
@@ -387,6 +392,7 @@ class MeanRiskKwargs(TypedDict, total=False):
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
     risk_warmup: int
+    annealing_episodes: int
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
