@@ -26,7 +26,6 @@ from steadyrl.training.algorithm import BatchKind, Learner, Metrics
 from steadyrl.training.batch import EpisodeBatch, batch_from_episodes
 from steadyrl.training.returns import generalized_advantages, rewards_to_go
 
-
 FINAL_STEP_SHARE = 0.1
 """What remains of the step sizes after `annealing_episodes`."""
 
