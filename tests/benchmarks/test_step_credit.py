@@ -33,12 +33,12 @@ def test_a_run_is_recorded_once_and_is_on_the_page(tmp_path, monkeypatch, capsys
         step_credit.main(["--domains", "two_sides", "--seeds", "1"])
     runs = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
     assert [(run["method"], run["seed"]) for run in runs] == [
-        (method, 10) for method in ("PPO", "MG by step", "MG by trajectory")
+        (method, 50) for method in ("PPO", "MG by step", "MG by trajectory")
     ]
     assert runs[1]["settings"]["risk_aversion"] == 1.0
     assert runs[0]["episodes"] == 16
     assert step_credit.as_planned(runs[0])
-    others = [{"settings": {}}, {"budget": {"total_episodes": 17}}, {"method": "SAC"}, {"domain": "Mars"}]
+    others = [{"settings": {}}, {"seed": 10}, {"budget": {"total_episodes": 17}}, {"method": "SAC"}, {"domain": "Mars"}]
     assert not any(step_credit.as_planned({**runs[0], **other}) for other in others)
     step_credit.main(["--report"])
     page = (tmp_path / "page.md").read_text()
