@@ -185,8 +185,8 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
 MG with a risk critic, which credits each step with what it changed, beside the same mean part without risk.
 Final policies, {PLAN["evaluation_episodes"]} episodes with sampled actions; return and GD are undiscounted. Cells are
 means over seeds (lowest to highest). Settings were searched on other seeds. Seeds from 50 on had not been seen before;
-of those from 10 on, the mazes (10 each), HalfCheetah (2) and the ablation had run with earlier settings, and what failed
-there was a reason to search again.
+of those from 10 on, the mazes (10 each), HalfCheetah (2) and the ablation had run with earlier settings, and what
+failed there was a reason to search again.
 
 {not_yet}{sections}
 ## Up to which lambda moving pays in the distance variants
