@@ -5,80 +5,30 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from steadyrl.agents import AGENTS, Agent, agent_class, load
+from steadyrl.agents import Agent, agent_class, load
 from steadyrl.base.files import write_atomic
 from steadyrl.envs.finite import finite_model
 from steadyrl.envs.resolve import resolve
 from steadyrl.evaluation.frontier import MEASURES, WIDTH, ExactPoint, Frontier, FrontierPoint, exact_points, short
 from steadyrl.evaluation.risk_report import RiskReport, aligned
-from steadyrl.runs.final_evaluation import read_evaluation
+from steadyrl.runs.calibration_trainer import EVALUATION_EPISODES, WARM_BUDGET, CalibrationPlan, Trainer
 from steadyrl.runs.frontier import Place
 from steadyrl.runs.frontier_auto import unit
 from steadyrl.runs.frontier_plan import default_out
-from steadyrl.runs.job import Job, command_line
+from steadyrl.runs.job import command_line
 from steadyrl.runs.limit_search import MOST, PRECISION, TITLES, Limit, Search
-from steadyrl.runs.risk_aversions import has_risk_aversion, in_units_of_return
-from steadyrl.runs.sweep import SWEEP_EPISODES_PER_RECORD, budget_of, folder_name, seeds_of, short_name
-from steadyrl.training.checkpoint_timer import SECONDS
-from steadyrl.training.run import Plan
-from steadyrl.training.run_files import CHECKPOINT
+from steadyrl.runs.risk_aversions import in_units_of_return
+from steadyrl.runs.sweep import budget_of, seeds_of
 from steadyrl.training.run_folder import versions
-from steadyrl.training.warm_start import place_start
 
-EVALUATION_EPISODES = 500
-"""By default: a policy is accepted by its interval, which should be narrow."""
 HIGH = 2.0
 """The upper end of the bracket by default, times the `unit` of the agent's risk."""
 FILE, PICTURE = "calibration.json", "calibration.png"
-
-
-@dataclass(frozen=True)
-class CalibrationPlan:
-    """What to train, and the limit that it is to respect."""
-
-    env: str
-    limit: Limit
-    agent: str = "mg"
-    settings: dict[str, Any] = field(default_factory=dict)
-    env_options: dict[str, Any] = field(default_factory=dict)
-    bracket: tuple[float, float] | None = None
-    """Lambdas to search between; by default from 0 on, as far as needed."""
-    seeds: tuple[int, ...] = (0,)
-    budget: dict[str, int] = field(default_factory=lambda: budget_of(None, None))
-    warm_budget: float = 1.0
-    """The part of the budget that a run gets that begins with a trained policy; 0 to begin all of them untrained."""
-    most: int = MOST
-    precision: float = PRECISION
-    episodes: int = EVALUATION_EPISODES
-    deterministic: bool = False
-    engine: str = "auto"
-    checkpoint_seconds: float = SECONDS
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.env, str):
-            raise ValueError(
-                f"env is a {type(self.env).__name__}: runs are trained in processes of their own, which need its "
-                "name. Pass a Gymnasium id or module:factory, with env_options=..."
-            )
-        if not has_risk_aversion(self.agent):
-            averse = ", ".join(sorted(name for name in AGENTS if has_risk_aversion(name)))
-            raise ValueError(f"agent {self.agent}: it has no risk aversion to calibrate. Choose one of {averse}.")
-        if "risk_aversion" in self.settings:
-            raise ValueError("risk_aversion is what is searched for: leave it out, or give a bracket.")
-        checks = (("lambdas", self.most, 2), ("evaluation episodes", self.episodes, 2), ("seeds", len(self.seeds), 1))
-        for name, value, least in checks:
-            if value < least:
-                raise ValueError(f"{name} {value}: at least {least} are needed.")
-        if not 0 < self.precision < 1:
-            raise ValueError(f"precision {self.precision:g}: it is a width relative to lambda, between 0 and 1.")
-        if not 0 <= self.warm_budget <= 1:
-            raise ValueError(f"warm budget {self.warm_budget:g}: it is a part of the budget, from 0 to 1.")
-        AGENTS[self.agent].settings_of({**self.settings, "risk_aversion": self.bracket[0] if self.bracket else 0.0})
 
 
 @dataclass(frozen=True)
@@ -96,6 +46,8 @@ class Calibration:
     """In order; with several seeds, the best policy of each lambda."""
     reason: str
     """Why the search ended."""
+    folder: str | None
+    """The run folder of the policy, within that of the search."""
     frontier: Frontier
     """The same points, to be drawn."""
 
@@ -108,7 +60,9 @@ class Calibration:
         rows = [["", "lambda", *(TITLES[name] for name in MEASURES), "limit"]]
         for point in sorted(self.tried, key=lambda point: point.risk_aversion or 0.0):
             mark = "*" if self.found and point.risk_aversion == self.risk_aversion else ""
-            rows.append([mark, f"{point.risk_aversion:.4g}", *self._cells(point), _answer(self.limit.met(point))])
+            rows.append(
+                [mark, f"{point.risk_aversion:.4g}", *self._cells(point), "met" if self.limit.met(point) else "not met"]
+            )
         lines = [self.headline(), "", aligned(rows, gap=2), "", *textwrap.wrap(self.reason, WIDTH)]
         return "\n".join(lines)
 
@@ -129,79 +83,12 @@ class Calibration:
 
     def to_dict(self) -> dict[str, Any]:
         """The content of calibration.json."""
-        return {"risk_aversion": self.risk_aversion, "reason": self.reason, **self.frontier.to_dict()}
-
-
-def _answer(met: bool) -> str:
-    return "met" if met else "not met"
-
-
-class _Trainer:
-    """Trains and evaluates a policy for a lambda, in a run folder; a `Train` of the search."""
-
-    def __init__(self, plan: CalibrationPlan, place: Place) -> None:
-        self.plan, self.place = plan, place
-        self.cells: dict[float, Job] = {}
-        self.folders: dict[float, Path] = {}
-        """Lambda -> the run folder of its best seed."""
-
-    def __call__(self, aversion: float, nearest: float | None) -> FrontierPoint:
-        plan, place = self.plan, self.place
-        cell = self._cell(aversion, nearest if plan.warm_budget else None)
-        self.cells[aversion] = cell
-        if failures := place.train([cell], plan.episodes, plan.deterministic):
-            raise ValueError(f"lambda {aversion:g}: {failures[0]} The same command tries again.")
-        points = [self._point(aversion, folder) for folder in cell.folders]
-        meeting = [point for point in points if plan.limit.met(point)]
-        best = max(meeting, key=plan.limit.merit) if meeting else min(points, key=plan.limit.excess)
-        self.folders[aversion] = place.out / best.runs[0]
-        measured = getattr(best, plan.limit.measure)
-        interval = f"{short(measured.value)} [{short(measured.low)}, {short(measured.high)}]"
-        answer = _answer(plan.limit.met(best))
-        print(f"lambda {aversion:g}: mean {short(best.mean.value)}, {TITLES[plan.limit.measure]} {interval}: {answer}.")
-        return best
-
-    def _cell(self, aversion: float, nearest: float | None) -> Job:
-        """The runs for a lambda; those that begin with trained policies have a start in their folder."""
-        plan = self.plan
-        ((unit_of_budget, total),) = plan.budget.items()
-        budget = total if nearest is None else max(1, round(plan.warm_budget * total))
-        settings = {**plan.settings, "risk_aversion": aversion}
-        began = {} if nearest is None else {"from": nearest}
-        place = folder_name(short_name(plan.env), plan.env_options)
-        method = folder_name(plan.agent, {**settings, **began}, ("risk_aversion", "from"))
-        cell = Job.cell(
-            env=plan.env,
-            env_options=plan.env_options,
-            agent=plan.agent,
-            settings=settings,
-            seeds=plan.seeds,
-            folder=self.place.out / place / method,
-            title=f"{place} {method}",
-            engine=plan.engine,
-            plan=Plan(
-                {unit_of_budget: budget},
-                episodes_per_record=SWEEP_EPISODES_PER_RECORD,
-                checkpoint_seconds=plan.checkpoint_seconds,
-                command=command_line(),
-            ),
-        )
-        if nearest is not None:
-            for folder, origin in zip(cell.folders, self.cells[nearest].folders, strict=True):
-                place_start(folder, origin / CHECKPOINT)
-        return cell
-
-    def _point(self, aversion: float, folder: Path) -> FrontierPoint:
-        report = self.report(folder)
-        measures = {name: getattr(report, name) for name in MEASURES}
-        run = folder.relative_to(self.place.out).as_posix()
-        return FrontierPoint(self.plan.agent, aversion, **measures, seeds=1, episodes=report.episodes, runs=(run,))
-
-    def report(self, folder: Path) -> RiskReport:
-        """The evaluation of a run."""
-        found = read_evaluation(folder, self.plan.episodes, self.plan.deterministic)
-        assert found is not None, "it was just evaluated"
-        return found.report()
+        return {
+            "risk_aversion": self.risk_aversion,
+            "run": self.folder,
+            "reason": self.reason,
+            **self.frontier.to_dict(),
+        }
 
 
 def run_calibration(plan: CalibrationPlan, place: Place) -> Calibration:
@@ -211,7 +98,7 @@ def run_calibration(plan: CalibrationPlan, place: Place) -> Calibration:
     env.close()
     exact = exact_points(model.mdp) if model is not None else ()
     refuse_impossible(plan.limit, exact)
-    trainer = _Trainer(plan, place)
+    trainer = Trainer(plan, place)
     search = Search(trainer, plan.limit, plan.most, plan.precision)
     if plan.bracket is not None:
         search.doublings = 0
@@ -223,7 +110,7 @@ def run_calibration(plan: CalibrationPlan, place: Place) -> Calibration:
     return calibration
 
 
-def _result(plan: CalibrationPlan, search: Search, trainer: _Trainer, exact: tuple[ExactPoint, ...]) -> Calibration:
+def _result(plan: CalibrationPlan, search: Search, trainer: Trainer, exact: tuple[ExactPoint, ...]) -> Calibration:
     best = search.best
     folder = trainer.folders[best.risk_aversion or 0.0] if best is not None else None
     details = {
@@ -247,6 +134,7 @@ def _result(plan: CalibrationPlan, search: Search, trainer: _Trainer, exact: tup
         report=None if folder is None else trainer.report(folder),
         tried=tuple(search.tried),
         reason=search.reason,
+        folder=None if best is None else best.runs[0],
         frontier=Frontier(tuple(search.tried), plan.env, plan.env_options, exact, details),
     )
 
@@ -278,7 +166,7 @@ def calibrate(
     seeds: int | list[int] = 1,
     episodes: int | None = None,
     timesteps: int | None = None,
-    warm_budget: float = 1.0,
+    warm_budget: float = WARM_BUDGET,
     lambdas: int = MOST,
     precision: float = PRECISION,
     evaluation_episodes: int = EVALUATION_EPISODES,
@@ -304,10 +192,11 @@ def calibrate(
         settings: Other settings of the agent.
         env_options: Options of the environment.
         risk_aversion: Lambdas to search between; by default from 0 on, as far as needed.
-        seeds: How many policies are trained for each lambda, or with which seeds; the best one counts.
+        seeds: How many policies are trained for each lambda, or with which seeds; the best one by the objective counts.
         episodes: How long each run is trained; or
         timesteps: the same in environment steps.
-        warm_budget: The part of that for runs that begin with the policy of the nearest lambda; 0 to have none.
+        warm_budget: The part of that for the two runs of a lambda that begin with the policies at the ends of its
+            bracket; 0 to train all of them from scratch.
         lambdas: How many are tried, at most.
         precision: Width of a bracket at which the search ends, relative to lambda.
         evaluation_episodes: Episodes that each trained policy is evaluated in.

@@ -41,8 +41,8 @@ DOUBLINGS = 3
 """How often the upper end of a bracket is doubled if it does not bracket anything."""
 _DIGITS = 4
 
-Train = Callable[[float, float | None], FrontierPoint]
-"""`train(risk_aversion, nearest)`: the policy for a lambda; `nearest` is the nearest one that was trained before."""
+Train = Callable[[float, tuple[float, ...]], FrontierPoint]
+"""`train(risk_aversion, neighbours)`: the policy for a lambda; within a bracket, `neighbours` are its two ends."""
 
 
 @dataclass(frozen=True)
@@ -165,16 +165,14 @@ class Search:
             if len(self.tried) >= self.most:
                 self.reason = f"Stopped after {self.most} lambdas, between {low:g} and {high:g}."
                 return
-            point = self._try(middle)
+            point = self._try(middle, (low, high))
             if self.limit.met(point) == self.limit.needs_risk_aversion:
                 last = point
             else:
                 first = point
 
-    def _try(self, aversion: float) -> FrontierPoint:
-        known = [point.risk_aversion or 0.0 for point in self.tried]
-        nearest = min(known, key=lambda other: abs(other - aversion), default=None)
-        self.tried.append(self.train(aversion, nearest))
+    def _try(self, aversion: float, neighbours: tuple[float, ...] = ()) -> FrontierPoint:
+        self.tried.append(self.train(aversion, neighbours))
         return self.tried[-1]
 
     def _shown(self, point: FrontierPoint) -> str:

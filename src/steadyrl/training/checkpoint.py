@@ -159,5 +159,7 @@ def _digest(array: np.ndarray) -> str:
 
 def _named(learner: Any, within: str = "") -> dict[str, Any]:
     """The arrays of a learner, or of the field of one that it is `within`, by name."""
-    named = {jax.tree_util.keystr(path, simple=True, separator="/"): x for path, x in jax.tree.leaves_with_path(learner)}
+    named = {
+        jax.tree_util.keystr(path, simple=True, separator="/"): x for path, x in jax.tree.leaves_with_path(learner)
+    }
     return {f"{within}/{name}".rstrip("/"): x for name, x in named.items()} if within else named
