@@ -209,7 +209,8 @@ def short(value: float) -> str:
     """Three significant digits, and all before the point of numbers below a million."""
     if math.isfinite(value) and 1e3 <= abs(value) < 1e6:
         return f"{value:.0f}"
-    return f"{value + 0.0:.3g}"  # + 0.0 turns -0.0 into 0.0.
+    text = f"{value + 0.0:.3g}"  # + 0.0 turns -0.0 into 0.0.
+    return text.replace("e+0", "e").replace("e-0", "e-")
 
 
 def _span(numbers: set[int]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +30,7 @@ REACH = 1.5
 def draw_frontier(frontier: Frontier, path: str | Path) -> Path:
     """Draw mean against each risk: points with intervals, the hull, and beneath them the exact frontier."""
     from matplotlib.figure import Figure  # Imported here: a table does not need Matplotlib.
+    from matplotlib.ticker import MaxNLocator
 
     path = check_picture(path)
     figure = Figure(figsize=(13, 4.6), layout="constrained")
@@ -39,6 +39,7 @@ def draw_frontier(frontier: Frontier, path: str | Path) -> Path:
         _draw_panel(panel, frontier, measure)
         panel.set_xlim(limits_of(frontier, measure))
         panel.set_xlabel(label)
+        panel.xaxis.set_major_locator(MaxNLocator(6))
         panel.grid(alpha=0.25)
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylim(limits_of(frontier, "mean"))
@@ -64,7 +65,7 @@ def _draw_panel(panel: Axes, frontier: Frontier, measure: str) -> None:
         for point in (point for point in frontier.points if point.agent == agent):
             pale = any(point is other for other in behind)
             _draw_point(panel, point, measure, PALE if pale else 1.0, style)
-    _label_points(panel, [point for point in frontier.points if not any(point is other for other in behind)], measure)
+    _label_points(panel, frontier, measure)
     limit = frontier.details.get("limit")
     if limit:
         line: dict[str, Any] = {"color": "#c44e52", "ls": ":", "lw": 1.4, "zorder": 1}
@@ -82,9 +83,11 @@ def _draw_point(panel: Axes, point: FrontierPoint, measure: str, alpha: float, s
     )
 
 
-def _label_points(panel: Axes, points: Sequence[FrontierPoint], measure: str) -> None:
-    """The lambdas of points, those at nearly the same place in one label."""
-    labelled = [point for point in points if point.risk_aversion is not None]
+def _label_points(panel: Axes, frontier: Frontier, measure: str) -> None:
+    """The lambdas of points that are not dominated, those at nearly the same place in one label."""
+    behind = frontier.dominated(measure)
+    ahead = [point for point in frontier.points if not any(point is other for other in behind)]
+    labelled = [point for point in ahead if point.risk_aversion is not None]
     if not labelled:
         return
     x = np.array([getattr(point, measure).value for point in labelled])
@@ -98,9 +101,10 @@ def _label_points(panel: Axes, points: Sequence[FrontierPoint], measure: str) ->
         values = sorted({labelled[i].risk_aversion or 0.0 for i in near})
         text = ", ".join(f"{value:.3g}" for value in (values if len(values) < 4 else (values[0], values[-1])))
         text = text.replace(", ", " to ") if len(values) > 3 else text
-        panel.annotate(
-            f"$\\lambda$ {text}", (x[first], y[first]), (7, 7), textcoords="offset points", fontsize=8, zorder=4
-        )
+        on_the_left = x[first] < sum(limits_of(frontier, measure)) / 2
+        place: dict[str, Any] = {"xytext": (7 if on_the_left else -7, 7), "ha": "left" if on_the_left else "right"}
+        place |= {"textcoords": "offset points", "fontsize": 8, "zorder": 4}
+        panel.annotate(f"$\\lambda$ {text}", (x[first], y[first]), **place)
 
 
 def limits_of(frontier: Frontier, measure: str) -> tuple[float, float]:

@@ -14,14 +14,23 @@ from steadyrl.agents import Agent, agent_class, load
 from steadyrl.base.files import write_atomic
 from steadyrl.envs.finite import finite_model
 from steadyrl.envs.resolve import resolve
-from steadyrl.evaluation.frontier import MEASURES, WIDTH, ExactPoint, Frontier, FrontierPoint, exact_points, short
+from steadyrl.evaluation.frontier import (
+    MEASURES,
+    RISKS,
+    WIDTH,
+    ExactPoint,
+    Frontier,
+    FrontierPoint,
+    exact_points,
+    short,
+)
 from steadyrl.evaluation.risk_report import RiskReport, aligned
 from steadyrl.runs.calibration_trainer import EVALUATION_EPISODES, WARM_BUDGET, CalibrationPlan, Trainer
 from steadyrl.runs.frontier import Place
 from steadyrl.runs.frontier_auto import unit
 from steadyrl.runs.frontier_plan import default_out
 from steadyrl.runs.job import command_line
-from steadyrl.runs.limit_search import MOST, PRECISION, TITLES, Limit, Search
+from steadyrl.runs.limit_search import MOST, PRECISION, Limit, Search
 from steadyrl.runs.risk_aversions import in_units_of_return
 from steadyrl.runs.sweep import budget_of, seeds_of
 from steadyrl.training.run_folder import versions
@@ -57,7 +66,7 @@ class Calibration:
         return self.agent is not None
 
     def __str__(self) -> str:
-        rows = [["", "lambda", *(TITLES[name] for name in MEASURES), "limit"]]
+        rows = [["", "lambda", "mean", *RISKS.values(), "limit"]]
         for point in sorted(self.tried, key=lambda point: point.risk_aversion or 0.0):
             mark = "*" if self.found and point.risk_aversion == self.risk_aversion else ""
             rows.append(

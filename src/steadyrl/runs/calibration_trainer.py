@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from steadyrl.evaluation.frontier import MEASURES, FrontierPoint, short
 from steadyrl.evaluation.risk_report import RiskReport
 from steadyrl.runs.final_evaluation import read_evaluation
 from steadyrl.runs.frontier import Place
+from steadyrl.runs.frontier_plan import check_lowest
 from steadyrl.runs.job import Job, command_line
 from steadyrl.runs.limit_search import MOST, PRECISION, TITLES, Limit
 from steadyrl.runs.risk_aversions import has_risk_aversion, in_units_of_return
@@ -67,7 +69,10 @@ class CalibrationPlan:
             raise ValueError(f"precision {self.precision:g}: it is a width relative to lambda, between 0 and 1.")
         if not 0 <= self.warm_budget <= 1:
             raise ValueError(f"warm budget {self.warm_budget:g}: it is a part of the budget, from 0 to 1.")
-        AGENTS[self.agent].settings_of({**self.settings, "risk_aversion": self.bracket[0] if self.bracket else 0.0})
+        low, high = self.bracket or (0.0, math.inf)
+        if not 0 <= low < high or (self.bracket is not None and not math.isfinite(high)):
+            raise ValueError(f"risk aversion {low:g} to {high:g}: the low end is at least 0, and below the high end.")
+        check_lowest(self.agent, self.settings, low)
 
 
 class Trainer:

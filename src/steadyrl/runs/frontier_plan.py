@@ -54,7 +54,7 @@ class FrontierPlan:
         if self.most < 3 and self.automatic:
             raise ValueError(f"lambdas {self.most}: at least 3 are needed to choose them.")
         for agent in self.automatic:
-            AGENTS[agent].settings_of({**self.agents[agent], "risk_aversion": 0.0})  # MVP has no lambda of 0.
+            check_lowest(agent, self.agents[agent], 0.0)
 
     @property
     def automatic(self) -> list[str]:
@@ -89,6 +89,14 @@ class FrontierPlan:
             "deterministic": self.deterministic,
             "automatic": self.automatic,
         }
+
+
+def check_lowest(agent: str, settings: Mapping[str, Any], lowest: float) -> None:
+    """An error if a search cannot begin there: MVP, for example, has no lambda of 0."""
+    try:
+        AGENTS[agent].settings_of({**settings, "risk_aversion": lowest})
+    except ValueError as error:
+        raise ValueError(f"{agent}: {error} Give a range of risk aversion that it has.") from None
 
 
 def default_out(kind: str, env: str, options: Mapping[str, Any]) -> Path:

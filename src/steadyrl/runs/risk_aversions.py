@@ -87,7 +87,7 @@ def bracket_of(text: str, name: str) -> tuple[float, float]:
     return low, high
 
 
-def rounded(value: float, digits: int = 6) -> float:
+def rounded(value: float, digits: int = 4) -> float:
     """With so many significant digits: it becomes the name of a folder."""
     return float(f"{value:.{digits}g}")
 
