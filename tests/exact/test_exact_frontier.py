@@ -7,8 +7,8 @@ from trajectories import one_step
 
 from steadyrl import exact
 from steadyrl.envs.guarded_maze.definition import Maze
-from steadyrl.exact.frontier import best_walks, frontier
 from steadyrl.exact.mdp import FiniteMDP
+from steadyrl.exact.walks import best_walks, frontier
 
 UP, DOWN, LEFT, RIGHT = range(4)
 WHITE, SHORT = (UP,) * 5 + (RIGHT,) * 5 + (DOWN,), (RIGHT,) * 5 + (UP,) * 4

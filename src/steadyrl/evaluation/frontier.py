@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steadyrl import exact
 from steadyrl.base.files import write_atomic
 from steadyrl.evaluation import frontier_figure, frontier_file
 from steadyrl.evaluation.risk_report import CONFIDENCE, Estimate, aligned
 from steadyrl.evaluation.seed_bootstrap import risk_of_seeds
-from steadyrl.exact import frontier as exact_frontier
 from steadyrl.exact.mdp import FiniteMDP
 from steadyrl.risk.pareto import dominated, hull
 
@@ -175,11 +175,11 @@ class Frontier:
 
 
 def exact_points(mdp: FiniteMDP) -> tuple[ExactPoint, ...]:
-    """The vertices of the exact frontiers by every risk; none where they are not known (see `exact.frontier`)."""
+    """The vertices of the exact frontiers by every risk; none where they are not known (see `exact.walks`)."""
     points: dict[ExactPoint, None] = {}
     try:
         for measure in RISKS:
-            for walk in exact_frontier.frontier(mdp, measure):
+            for walk in exact.frontier(mdp, measure):
                 law = walk.distribution
                 numbers = law.mean, law.gini_deviation, law.standard_deviation, law.cvar(0.1)
                 points[ExactPoint(*(round(float(number), 9) for number in numbers))] = None
