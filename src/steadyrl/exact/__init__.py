@@ -6,8 +6,9 @@
     exact.gradient(exact.cvar(0.1), mdp, logits, gamma)
     exact.frontier(mdp)                                     # what mean and risk policies can have at best
 
-`walks` enumerates what policies can do where transitions are certain, `measures` holds the functions of a distribution, `recursion` the dynamic program over (state, accumulated reward)
-and `support` the values that the accumulated reward can take. Everything is computed in float64, without changing
+`measures` holds the functions of a distribution, `recursion` the dynamic program over (state, accumulated reward)
+and `support` the values that the accumulated reward can take; `walks` enumerates what policies can do where
+transitions are certain. Everything is computed in float64, without changing
 JAX's global precision setting.
 """
 

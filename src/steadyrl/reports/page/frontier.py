@@ -43,12 +43,13 @@ def _section(title: str, path: Path, figures: list[Figure]) -> str:
     text = _TEXT + _exact_text(frontier) + _outside_text(frontier)
     return (
         f'<section><h2>{title}</h2>\n<p class="soft">{html.escape(text)}</p>\n{_key(frontier)}\n'
-        f'<div class="grid">{"".join(plots)}</div>\n<div class="runs">{_table(frontier)}</div></section>'
+        f'<div class="grid">{"".join(plots)}</div>\n'
+        f'<div class="runs" style="margin-top:12px">{_table(frontier)}</div></section>'
     )
 
 
 def _exact_text(frontier: Frontier) -> str:
-    return "Grey: the exact frontier, which no policy exceeds. " if frontier.exact else ""
+    return "Grey: the exact frontier, which no policy exceeds but by chance in its episodes. " if frontier.exact else ""
 
 
 def _outside_text(frontier: Frontier) -> str:
