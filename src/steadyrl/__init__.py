@@ -35,8 +35,12 @@ if TYPE_CHECKING:
     from steadyrl.evaluation.compare import Comparison as Comparison
     from steadyrl.evaluation.compare import compare as compare
     from steadyrl.evaluation.evaluate import evaluate as evaluate
+    from steadyrl.evaluation.frontier import Frontier as Frontier
     from steadyrl.evaluation.risk_report import Estimate as Estimate
     from steadyrl.evaluation.risk_report import RiskReport as RiskReport
+    from steadyrl.runs.calibration import Calibration as Calibration
+    from steadyrl.runs.calibration import calibrate as calibrate
+    from steadyrl.runs.frontier import frontier as frontier
     from steadyrl.training.loop import learn_together as learn_together
 
 __version__ = "0.1.0"
@@ -57,11 +61,15 @@ _AGENTS = (
 )
 _HOMES = {
     **dict.fromkeys(_AGENTS, "steadyrl.agents"),
+    "Calibration": "steadyrl.runs.calibration",
     "Comparison": "steadyrl.evaluation.compare",
     "Estimate": "steadyrl.evaluation.risk_report",
+    "Frontier": "steadyrl.evaluation.frontier",
     "RiskReport": "steadyrl.evaluation.risk_report",
+    "calibrate": "steadyrl.runs.calibration",
     "compare": "steadyrl.evaluation.compare",
     "evaluate": "steadyrl.evaluation.evaluate",
+    "frontier": "steadyrl.runs.frontier",
     "learn_together": "steadyrl.training.loop",
 }
 """Name -> the module that it is in."""

@@ -23,4 +23,5 @@ def run_all(run, jobs, show):
 def trained_in_process():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("steadyrl.runs.scheduler.run_all", run_all)
+        patch.setattr("steadyrl.runs.final_evaluation.run_all", run_all)
         yield

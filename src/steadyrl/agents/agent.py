@@ -154,6 +154,7 @@ class Agent:
                 self.replay_buffer.allocate()
         self.iterations = self.episodes = self.timesteps = 0
         self.history: list[dict[str, Any]] = []
+        self.config_entries: Mapping[str, str] = {}
         self._simulator: Simulator | None = None
         self._predicting: tuple[Learner, Actor] | None = None
         self._prediction_noise = stream_generator(self.seed, Stream.PREDICTIONS)

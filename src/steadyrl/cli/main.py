@@ -15,7 +15,7 @@ from typing import Any
 from steadyrl.base.shown import printable
 from steadyrl.base.signals import TrainingInterruptedError, defer_signals, interruptible
 
-NEED_JAX = ("train", "sweep", "evaluate", "compare", "reproduce", "agents")
+NEED_JAX = ("train", "sweep", "evaluate", "compare", "reproduce", "agents", "frontier", "calibrate")
 """Commands that import it."""
 _STOPPED = 130
 
@@ -115,7 +115,9 @@ def _overview() -> str:
 
 def _commands() -> dict[str, Callable[..., Any]]:
     """Imported here rather than above: Ctrl-C is handled by now."""
+    from steadyrl.cli.calibrate import Calibrate
     from steadyrl.cli.evaluate import Compare, Evaluate
+    from steadyrl.cli.frontier import FrontierCommand
     from steadyrl.cli.info import Agents, Doctor
     from steadyrl.cli.report import Report
     from steadyrl.cli.reproduce import Reproduce
@@ -125,6 +127,8 @@ def _commands() -> dict[str, Callable[..., Any]]:
     return {
         "train": Train,
         "sweep": SweepCommand,
+        "frontier": FrontierCommand,
+        "calibrate": Calibrate,
         "evaluate": Evaluate,
         "compare": Compare,
         "reproduce": Reproduce,

@@ -269,9 +269,9 @@ def number_text(value: float) -> str:
     return f"{value:.0f}" if 1e3 <= abs(value) < 1e6 else f"{value + 0.0:.4g}"  # + 0.0 turns -0.0 into 0.0.
 
 
-def aligned(rows: list[list[str]]) -> str:
-    """Rows as lines of text, with columns padded to their widest cell."""
+def aligned(rows: list[list[str]], gap: int = 3) -> str:
+    """Rows as lines of text, with columns padded to their widest cell, and `gap` spaces between them."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
-        "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        (" " * gap).join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     )

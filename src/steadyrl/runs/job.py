@@ -23,6 +23,7 @@ from steadyrl.training.loop import Listener
 from steadyrl.training.progress import ProgressReporter
 from steadyrl.training.run import Plan, train_runs
 from steadyrl.training.run_folder import Run
+from steadyrl.training.warm_start import apply_start
 
 
 class RunSpec(NamedTuple):
@@ -84,7 +85,11 @@ class Job:
         # A function rather than an environment: engines that play many at once can make more of it.
         make = partial(resolve, self.env, **self.env_options)
         kind = AGENTS[self.agent]
-        return [kind(make, seed=run.seed, engine=self.engine, **run.settings) for run in runs or self.runs]
+        agents = []
+        for run in runs or self.runs:
+            agents.append(kind(make, seed=run.seed, engine=self.engine, **run.settings))
+            apply_start(agents[-1], run.folder)
+        return agents
 
 
 def run_job(

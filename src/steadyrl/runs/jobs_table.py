@@ -5,24 +5,35 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 from rich.console import Console
 from rich.progress import TaskID
 
 from steadyrl.training.progress import LineTimer, make_bar, percent, print_line, shows_bars, speed_and_time
 
-if TYPE_CHECKING:
-    from steadyrl.runs.job import Job
-
 Show = Callable[[int, Any], None]
 """`show(number of the job, report)`; the report is None when it is done, and text if it failed."""
+
+
+class Titled(Protocol):
+    """A job as the table knows it."""
+
+    @property
+    def title(self) -> str:
+        """The job in a few words."""
+        ...
+
+    @property
+    def runs(self) -> Sequence[Any]:
+        """What is counted."""
+        ...
 
 
 class JobsTable:
     """A context manager: the table on standard error; where that is no terminal, lines about all jobs together."""
 
-    def __init__(self, jobs: Sequence[Job], runs: int, silent: bool = False) -> None:
+    def __init__(self, jobs: Sequence[Titled], runs: int, silent: bool = False) -> None:
         """`runs` is the number of all runs, including those that were complete before; `silent` shows failures only."""
         self._jobs, self._runs, self._silent = jobs, runs, silent
         self._done: dict[int, float] = {}

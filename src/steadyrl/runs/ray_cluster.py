@@ -30,6 +30,7 @@ from steadyrl.training.run_files import (
     EVALUATIONS,
     METRICS,
     RESUME,
+    START,
     has_error,
     remove_error,
     resume_files,
@@ -224,7 +225,7 @@ def _run_on_node(receiver: Any, number: int, job: Job, files: Sequence[Files]) -
 
 def read_files(folder: Path) -> Files:
     """The files of a run."""
-    names = [CONFIG, METRICS, EVALUATIONS, CHECKPOINT, *(path.name for path in resume_files(folder).values())]
+    names = [CONFIG, METRICS, EVALUATIONS, CHECKPOINT, START, *(path.name for path in resume_files(folder).values())]
     names += [ERROR] if has_error(folder) else []
     names += [path.name for path in folder.glob("*_run_id")]  # What tracking services call the run.
     return {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from steadyrl.base.files import lock_folder
 from steadyrl.base.names import choose
@@ -20,12 +20,27 @@ from steadyrl.training.loggers import logger_class
 from steadyrl.training.loop import program_of
 from steadyrl.training.run import pending_round
 from steadyrl.training.run_files import ERROR, has_error
+from steadyrl.training.warm_start import start_entry
+
+
+class Failing(Protocol):
+    """A job as a failure knows it."""
+
+    @property
+    def title(self) -> str:
+        """The job in a few words."""
+        ...
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Those of its runs."""
+        ...
 
 
 class Failure(NamedTuple):
     """A job that failed."""
 
-    job: Job
+    job: Failing
     reason: str
 
     def __str__(self) -> str:
@@ -77,7 +92,7 @@ def pending_jobs(cells: Sequence[Job]) -> list[Job]:
         cell = dataclasses.replace(cell, plan=dataclasses.replace(cell.plan, vmap_width=width, threads=1))
         config = cell.plan.config(agent)
         for run in cell.runs:
-            rounds = pending_round(run.folder, {**config, "seed": run.seed})
+            rounds = pending_round(run.folder, {**config, "seed": run.seed, **start_entry(run.folder)})
             if rounds is None:
                 continue
             key = _program(cell, agent, rounds) if together else run.folder

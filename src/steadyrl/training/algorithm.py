@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 from jax import Array
@@ -136,6 +137,8 @@ class Trainee(Protocol):
     episodes: int
     timesteps: int
     history: list[dict[str, Any]]
+    config_entries: Mapping[str, str]
+    """What a run's config says about this agent besides its settings; see `warm_start`."""
 
     @property
     def env_name(self) -> str:

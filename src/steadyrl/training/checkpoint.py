@@ -133,6 +133,18 @@ def restore(agent: Trainee, file: AgentFile) -> dict[str, Any]:
     return dict(header[NOTE])
 
 
+def matching_fields(learner: Any, file: AgentFile) -> dict[str, Any]:
+    """The fields of a learner that the file has in the same shapes, with its values."""
+    fields = {}
+    for name, value in learner._asdict().items():
+        expected = {key: (x.shape, x.dtype) for key, x in _named(value, name).items()}
+        found = {key: file.arrays[key] for key in file.arrays if key.split("/")[0] == name}
+        if expected and expected == {key: (x.shape, x.dtype) for key, x in found.items()}:
+            leaves = [jnp.asarray(found[key]) for key in expected]
+            fields[name] = jax.tree.unflatten(jax.tree.structure(value), leaves)
+    return fields
+
+
 def altered(path: Path, header: Mapping[str, Any]) -> ValueError:
     """The error about a file whose header and arrays do not belong together."""
     return ValueError(f"{path} does not hold the parameters of a {header['agent']} agent: it was altered.")
@@ -145,5 +157,9 @@ def _digest(array: np.ndarray) -> str:
     return content.hexdigest()
 
 
-def _named(learner: Any) -> dict[str, Any]:
-    return {jax.tree_util.keystr(path, simple=True, separator="/"): x for path, x in jax.tree.leaves_with_path(learner)}
+def _named(learner: Any, within: str = "") -> dict[str, Any]:
+    """The arrays of a learner, or of the field of one that it is `within`, by name."""
+    named = {
+        jax.tree_util.keystr(path, simple=True, separator="/"): x for path, x in jax.tree.leaves_with_path(learner)
+    }
+    return {f"{within}/{name}".rstrip("/"): x for name, x in named.items()} if within else named

@@ -6,6 +6,8 @@ evaluations.jsonl  a line for each evaluation during training, if there are any
 resume-N.steady    everything needed to resume after N rounds: there while the run is not complete
 checkpoint.steady  the agent, for `steadyrl.load`: when the run is complete, which is noted in it, or was interrupted
 error.txt          the traceback of the error that ended training, if one did
+start.steady       the agent that the run began with, if it did not begin untrained; see `warm_start`
+final_evaluation.json  the returns of evaluation episodes of the agent at the end, if they were asked for
 
 People keep files of their own in such a folder, so nothing else in it is ever changed or removed.
 """
@@ -21,9 +23,12 @@ from steadyrl.base.files import PARTIAL
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.steady"
 EVALUATIONS, ERROR = "evaluations.jsonl", "error.txt"
 RESUME = "resume-{}.steady"
+START, FINAL_EVALUATION = "start.steady", "final_evaluation.json"
 _ERROR_MARK = "This error ended a training of steadyrl:\n"
 """The first line of our error.txt: others may use this name too, for example for what a command prints."""
-_OURS = re.compile(r"config\.json|metrics\.jsonl|evaluations\.jsonl|checkpoint\.steady|resume-\d+\.steady")
+_OURS = re.compile(
+    r"config\.json|metrics\.jsonl|(evaluations|final_evaluation)\.jsonl?|(checkpoint|start|resume-\d+)\.steady"
+)
 _PARTIAL = re.compile(rf"\.(?P<name>.+)\.\d+{re.escape(PARTIAL)}")
 
 
@@ -48,8 +53,8 @@ def refuse_links(folder: Path) -> None:
 
 
 def remove_run_files(folder: Path) -> None:
-    """Remove the files of the run in a folder; others stay."""
-    named = [folder / name for name in (METRICS, EVALUATIONS, CHECKPOINT)]
+    """Remove the files of the run in a folder; others stay, and so does the agent that it begins with."""
+    named = [folder / name for name in (METRICS, EVALUATIONS, CHECKPOINT, FINAL_EVALUATION)]
     remove_error(folder)
     # config.json last: only files next to it are known to belong to a run.
     for path in (*named, *resume_files(folder).values(), *partial_files(folder), folder / CONFIG):

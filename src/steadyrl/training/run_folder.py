@@ -76,6 +76,7 @@ def config_of(
         "budget": budget,
         "threads": threads or usable_cores(),
         "versions": versions(),
+        **agent.config_entries,
     }
 
 

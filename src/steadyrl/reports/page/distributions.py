@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from steadyrl.agents import load
 from steadyrl.envs.finite import finite_model
 from steadyrl.envs.guarded_maze import Maze
-from steadyrl.evaluation.risk_report import CONFIDENCE, REPORTED, Estimate, measure_risk
+from steadyrl.evaluation.risk_report import Estimate
+from steadyrl.evaluation.seed_bootstrap import risk_of_seeds
 from steadyrl.reports.page.named_envs import NamedEnvs
 from steadyrl.reports.page.runs_found import FoundRun, Notes
 from steadyrl.reports.records import LARGEST
@@ -23,7 +24,6 @@ Array = NDArray[np.float64]
 
 MARKED = ("mean", "gini_deviation", "cvar_10")
 """The measures of `risk_report.REPORTED` that are marked in a distribution plot."""
-RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -106,21 +106,5 @@ def visits_of(maze: Maze, episodes: Episodes) -> Array:
 
 
 def marks_of(returns: Sequence[Array]) -> dict[str, Estimate]:
-    """The measures in `MARKED` of the episodes of all seeds pooled, with confidence intervals.
-
-    Returns vary between seeds as well as between the episodes of a seed, so the bootstrap resamples seeds first and
-    then episodes within each. A single seed has the intervals of `measure_risk`.
-    """
-    pooled = np.concatenate(returns)
-    if len(returns) == 1 or pooled.min() == pooled.max():
-        risk = measure_risk(pooled, seed=0)
-        return {name: getattr(risk, name) for name in MARKED}
-    n, rng = min(map(len, returns)), np.random.default_rng(0)
-    table = np.stack([sample[:n] for sample in returns])
-    seeds = rng.integers(len(table), size=(RESAMPLES, len(table), 1))
-    resamples = table[seeds, rng.integers(n, size=(RESAMPLES, len(table), n))].reshape(RESAMPLES, -1)
-    tail = (1 - CONFIDENCE) / 2
-    return {
-        name: Estimate(float(measure(pooled)), *np.quantile(measure(resamples), [tail, 1 - tail]).tolist())
-        for name, measure in ((name, REPORTED[name]) for name in MARKED)
-    }
+    """The measures in `MARKED` of the episodes of all seeds pooled, with confidence intervals; see `risk_of_seeds`."""
+    return risk_of_seeds(returns, MARKED)

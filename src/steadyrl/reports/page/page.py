@@ -17,6 +17,7 @@ from steadyrl.base.files import write_atomic
 from steadyrl.base.shown import printable
 from steadyrl.reports.page import sections
 from steadyrl.reports.page.distributions import AgentEpisodes, evaluate_agent
+from steadyrl.reports.page.frontier import frontier_sections
 from steadyrl.reports.page.groups import group_runs
 from steadyrl.reports.page.named_envs import NamedEnvs
 from steadyrl.reports.page.panels import Figure
@@ -70,6 +71,7 @@ def write_report(
         raise ValueError(all_damaged(root, notes))
     results = [GroupResults(g, [evaluated[run.name] for run in g.runs if run.name in evaluated]) for g in groups]
     content, figures = sections.sections(results, episodes)
+    content = "\n".join(part for part in (*frontier_sections(root, figures), content) if part)
     name = root.resolve().name
     page = Template((files("steadyrl.reports.page") / "page.html").read_text(encoding="utf-8")).substitute(
         title=html.escape(f"{name}: steadyrl report"),

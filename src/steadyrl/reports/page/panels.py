@@ -66,11 +66,11 @@ def curve_panel(curves: Mapping[str, Curve], measure: str, palette: Palette) -> 
                 "x": x,
                 "y": _numbers(curve.mean),
                 "mode": "lines" if len(x) > 1 else "markers",
-                "name": _plain(method),
+                "name": plain(method),
                 "legendgroup": method,
                 "line": {"color": colour, "width": 1.8, "dash": palette.dash(method)},
                 "marker": {"color": colour},
-                "hovertemplate": f"{_plain(method)}<br>%{{y:{hover_format}}} at %{{x:,.0f}} episodes<extra></extra>",
+                "hovertemplate": f"{plain(method)}<br>%{{y:{hover_format}}} at %{{x:,.0f}} episodes<extra></extra>",
             }
         )
     y_axis = {"gridcolor": FAINT, "zeroline": False, "nticks": 5, "automargin": True, "linecolor": FAINT}
@@ -82,7 +82,7 @@ def curve_panel(curves: Mapping[str, Curve], measure: str, palette: Palette) -> 
         y_axis["range"] = limits
     x_axis = {"title": {"text": "training episodes", "standoff": 6}, "gridcolor": FAINT, "zeroline": False, "nticks": 5}
     x_axis |= {"range": [0, max(float(curve.episodes[-1]) for curve in curves.values())]}
-    layout = _layout(CURVE_HEIGHT, xaxis={**x_axis, "tickformat": "~s"}, yaxis=y_axis)
+    layout = base_layout(CURVE_HEIGHT, xaxis={**x_axis, "tickformat": "~s"}, yaxis=y_axis)
     return {"data": traces, "layout": {**layout, "hovermode": "closest"}}
 
 
@@ -116,7 +116,7 @@ def distribution_panel(
         }
         titles.append(
             {
-                "text": f"<b>{_plain(formatting.setting(method))}</b>",
+                "text": f"<b>{plain(formatting.setting(method))}</b>",
                 "font": {"color": palette.colour(method), "size": 12},
                 "xref": "paper",
                 "yref": "paper",
@@ -131,7 +131,9 @@ def distribution_panel(
         traces += _marks(marks[method], method, mark_y, axis)
     bottom_axis = f"y{len(returns) if len(returns) > 1 else ''}"
     x_axis = {"title": {"text": "return of an episode", "standoff": 6}, "gridcolor": FAINT, "zeroline": False}
-    layout = _layout(height, xaxis={**x_axis, "anchor": bottom_axis, "nticks": 8}, **axes, annotations=titles, bargap=0)
+    layout = base_layout(
+        height, xaxis={**x_axis, "anchor": bottom_axis, "nticks": 8}, **axes, annotations=titles, bargap=0
+    )
     layout["margin"] = {"l": 40, "r": 10, "t": 0, "b": AXIS_HEIGHT}
     return {"data": traces, "layout": {**layout, "hovermode": "closest"}}
 
@@ -147,7 +149,7 @@ def _bars(edges: Array, fractions: Array, method: str, colour: str, axis: str) -
             "y": _numbers(np.sqrt(fractions[nonempty])),
             # Limited, so that bars stay narrow if there are only a few bins.
             "width": float(min(edges[1] - edges[0], (edges[-1] - edges[0]) / 30)),
-            "name": _plain(method),
+            "name": plain(method),
             "marker": {"color": colour, "line": {"width": 0}},
             "hovertext": [label for label, keep in zip(labels, nonempty, strict=True) if keep],
             "hoverinfo": "text",
@@ -159,7 +161,7 @@ def _bars(edges: Array, fractions: Array, method: str, colour: str, axis: str) -
 def _marks(marks: Mapping[str, Estimate], method: str, y: float, axis: str) -> list[dict[str, Any]]:
     """A line from mean - GD to mean + GD, a diamond at the mean and a triangle at the CVaR."""
     mean, gd, cvar = (marks[name].value for name in ("mean", "gini_deviation", "cvar_10"))
-    shared = {"name": _plain(method), "yaxis": axis, "hoverinfo": "text"}
+    shared = {"name": plain(method), "yaxis": axis, "hoverinfo": "text"}
     line = {
         "x": _numbers(np.array([mean - gd, mean + gd])),
         "y": [y, y],
@@ -216,7 +218,8 @@ def _edges(returns: Array) -> Array:
     return np.arange(first + 0.5, last + 1) * width
 
 
-def _layout(height: int, **more: Any) -> dict[str, Any]:
+def base_layout(height: int, **more: Any) -> dict[str, Any]:
+    """What the layouts of all plots have in common."""
     font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
     return {
         "height": height,
@@ -236,6 +239,6 @@ def _numbers(values: Array, digits: int = 5) -> list[float | None]:
     return [(float(f"{v:.{digits}g}") if digits else round(v)) if math.isfinite(v) else None for v in values.tolist()]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Escape HTML, which plotly would otherwise interpret."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -11,6 +11,7 @@ import numpy as np
 
 from steadyrl.reports.page import formatting, tables
 from steadyrl.reports.page.distributions import AgentEpisodes, Array, marks_of
+from steadyrl.reports.page.elements import figure_element, plot_placeholder
 from steadyrl.reports.page.glossary import explained_measures, explained_methods
 from steadyrl.reports.page.groups import Group, differing
 from steadyrl.reports.page.learning import curve_of, measures_of, title, update_metrics_of
@@ -113,9 +114,9 @@ def _curve_blocks(groups: Sequence[Group], measures: Sequence[str], palette: Pal
             curves = {g.method: c for g in groups if g.variant == variant and (c := curve_of(g, measure)) is not None}
             if curves:
                 figure = curve_panel(curves, measure, palette)
-                plot = _plot(figure, f"{title(measure)}, {variant}", figures)
+                plot = plot_placeholder(figure, f"{title(measure)}, {variant}", figures)
                 outside = not formatting.is_rate(measure) and "range" in figure["layout"]["yaxis"]
-                panels.append(_figure(html.escape(title(measure)), plot + outside * _OUTSIDE))
+                panels.append(figure_element(html.escape(title(measure)), plot + outside * _OUTSIDE))
         if panels:
             blocks.append(f'<h3>{html.escape(variant)}</h3>\n<div class="grid">{"".join(panels)}</div>')
     return "\n".join(blocks)
@@ -138,8 +139,8 @@ def _distributions(results: Sequence[GroupResults], episodes: int, palette: Pale
             for method, agents in by_method.items()
         }
         figure = distribution_panel(returns, marks, palette)
-        plot = _plot(figure, f"Distribution of returns, {variant}", figures)
-        blocks.append(_figure(html.escape(variant), plot + tables.marks_table(marks, metrics, palette)))
+        plot = plot_placeholder(figure, f"Distribution of returns, {variant}", figures)
+        blocks.append(figure_element(html.escape(variant), plot + tables.marks_table(marks, metrics, palette)))
     if not blocks:
         return ""
     text = (
@@ -165,7 +166,7 @@ def _maps(results: Sequence[GroupResults], palette: Palette) -> str:
     blocks = []
     for variant in dict.fromkeys(variant for variant, _ in visits):
         maps = [
-            _figure(tables.method_name(method, palette), maze_map(maze, mean, max_visits))
+            figure_element(tables.method_name(method, palette), maze_map(maze, mean, max_visits))
             for (map_variant, method), (maze, mean) in visits.items()
             if map_variant == variant and maze is not None
         ]
@@ -201,20 +202,6 @@ def _runs(groups: Sequence[Group], measures: Sequence[str], palette: Palette) ->
 
 def _variants(groups: Sequence[Group]) -> list[str]:
     return list(dict.fromkeys(group.variant for group in groups))
-
-
-def _figure(caption: str, content: str) -> str:
-    """A figure element; caption and content are HTML."""
-    return f"<figure><figcaption>{caption}</figcaption>{content}</figure>\n"
-
-
-def _plot(figure: Figure, label: str, figures: list[Figure]) -> str:
-    """The placeholder of a plot; adds the plot to `figures`."""
-    figures.append(figure)
-    return (
-        f'<div class="plot" data-figure="{len(figures) - 1}" role="img" aria-label="{html.escape(label)}" '
-        f'style="height:{figure["layout"]["height"]}px"></div>'
-    )
 
 
 _OUTSIDE = (

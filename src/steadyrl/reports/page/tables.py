@@ -56,7 +56,7 @@ def marks_table(
     rows = [
         [
             method_name(method, palette),
-            *(_estimate(estimates[name]) for name in MARKED),
+            *(estimate_cell(estimates[name]) for name in MARKED),
             *(_metric(name, episode_metrics[method].get(name)) for name in names),
         ]
         for method, estimates in marks.items()
@@ -88,7 +88,8 @@ def heading(measure: str) -> str:
     return html.escape(HEADINGS.get(measure, measure.removesuffix("_rate").replace("_", " ")))
 
 
-def _estimate(estimate: Estimate) -> str:
+def estimate_cell(estimate: Estimate) -> str:
+    """The value, and its interval below it."""
     return f'{formatting.number(estimate.value)}<span class="interval">{formatting.interval(estimate)}</span>'
 
 

@@ -1,0 +1,180 @@
+"""The search for the lambda whose policy is the best within a limit: brackets, then bisection.
+
+Not dual ascent: E - lambda D is convex in the law of returns, so between two neighbours on the hull every lambda is
+answered by one of the two, and a multiplier that follows the limit would change sides for ever. Bisection ends when the
+bracket is narrow. The policy on the side that meets the limit is then the best that any lambda gives, up to the errors
+of training and evaluation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from steadyrl.base.names import choose
+from steadyrl.evaluation.frontier import FrontierPoint, short
+from steadyrl.runs.frontier_auto import between, falls
+from steadyrl.runs.risk_aversions import rounded
+
+MEASURES = {
+    "gini_deviation": "gini_deviation",
+    "gini": "gini_deviation",
+    "gd": "gini_deviation",
+    "standard_deviation": "standard_deviation",
+    "std": "standard_deviation",
+    "cvar_10": "cvar_10",
+    "mean": "mean",
+}
+"""What users may call a measure -> its name."""
+TITLES = {
+    "gini_deviation": "Gini deviation",
+    "standard_deviation": "standard deviation",
+    "cvar_10": "CVaR 10 %",
+    "mean": "mean",
+}
+MOST = 10
+"""Lambdas that are tried, at most."""
+PRECISION = 0.1
+"""Width at which a bracket is narrow, relative to its upper end."""
+DOUBLINGS = 3
+"""How often the upper end of a bracket is doubled if it does not bracket anything."""
+_DIGITS = 4
+
+Train = Callable[[float, tuple[float, ...]], FrontierPoint]
+"""`train(risk_aversion, neighbours)`: the policy for a lambda; within a bracket, `neighbours` are its two ends."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A bound of one measure that the interval of a policy has to respect."""
+
+    measure: str
+    bound: float
+    at_most: bool
+
+    @classmethod
+    def of(cls, measure: str, at_most: float | None, at_least: float | None) -> Limit:
+        """From what users give; an error for what no policy can meet."""
+        name = choose("measure", measure, MEASURES)
+        if (at_most is None) == (at_least is None):
+            raise ValueError(f"{measure}: give at_most=... or at_least=..., one of the two.")
+        is_risk = name in ("gini_deviation", "standard_deviation")
+        if is_risk != (at_least is None):
+            right, wrong = ("at most", "at least") if is_risk else ("at least", "at most")
+            raise ValueError(f"{TITLES[name]}: a limit is {right} a number; {wrong} would ask for a worse policy.")
+        bound = float(at_most if at_most is not None else at_least or 0.0)
+        if not math.isfinite(bound):
+            raise ValueError(f"{TITLES[name]}: the limit {bound} is no finite number.")
+        if is_risk and bound < 0:
+            raise ValueError(f"{TITLES[name]} at most {bound:g}: it is never below 0.")
+        return cls(name, bound, is_risk)
+
+    def __str__(self) -> str:
+        return f"{TITLES[self.measure]} at {'most' if self.at_most else 'least'} {self.bound:g}"
+
+    def met(self, point: FrontierPoint) -> bool:
+        """Whether the whole interval is within the bound."""
+        estimate = getattr(point, self.measure)
+        return bool(estimate.high <= self.bound if self.at_most else estimate.low >= self.bound)
+
+    def excess(self, point: FrontierPoint) -> float:
+        """How far the interval is from meeting the limit."""
+        estimate = getattr(point, self.measure)
+        return float(estimate.high - self.bound if self.at_most else self.bound - estimate.low)
+
+    @property
+    def needs_risk_aversion(self) -> bool:
+        """Whether large lambdas meet it; a limit of the mean is met by small ones."""
+        return self.measure != "mean"
+
+    def merit(self, point: FrontierPoint) -> float:
+        """What is maximized within the limit: the mean; under a limit of the mean, minus the Gini deviation."""
+        return point.mean.value if self.needs_risk_aversion else -point.gini_deviation.value
+
+
+@dataclass
+class Search:
+    """What was tried, and what came out."""
+
+    train: Train
+    limit: Limit
+    most: int = MOST
+    precision: float = PRECISION
+    doublings: int = DOUBLINGS
+    tried: list[FrontierPoint] = field(default_factory=list)
+    """In order."""
+    reason: str = ""
+    """Why it ended."""
+
+    @property
+    def best(self) -> FrontierPoint | None:
+        """The best of the policies that meet the limit."""
+        meeting = [point for point in self.tried if self.limit.met(point)]
+        return max(meeting, key=self.limit.merit, default=None)
+
+    def run(self, low: float, high: float | Callable[[FrontierPoint], float]) -> Search:
+        """Search between two lambdas; the upper one may depend on the policy for the lower one."""
+        first = self._try(low)
+        last = self._try(rounded(high(first) if callable(high) else high, _DIGITS)) if self._goes_on(first) else first
+        if last is not first and (bracket := self._bracket(first, last)) is not None:
+            self._bisect(*bracket)
+        return self
+
+    def _goes_on(self, first: FrontierPoint) -> bool:
+        """Whether more risk aversion could be better than the least."""
+        aversion = first.risk_aversion
+        if self.limit.needs_risk_aversion and self.limit.met(first):
+            self.reason = f"Lambda {aversion:g}, the least risk-averse, already meets it: no higher mean is to be had."
+            return False
+        if not self.limit.needs_risk_aversion and not self.limit.met(first):
+            self.reason = f"Even lambda {aversion:g}, the least risk-averse, does not reach it: {self._shown(first)}."
+            return False
+        return True
+
+    def _bracket(self, first: FrontierPoint, last: FrontierPoint) -> tuple[FrontierPoint, FrontierPoint] | None:
+        """Two policies of which one meets the limit; lambda is doubled until there are."""
+        for _ in range(self.doublings):
+            if self.limit.met(last) == self.limit.needs_risk_aversion or len(self.tried) >= self.most:
+                break
+            if not self.limit.needs_risk_aversion and not falls(first.gini_deviation, last.gini_deviation):
+                break  # The mean is high enough, and more risk aversion no longer lowers the risk.
+            first, last = last, self._try(rounded(2 * (last.risk_aversion or 0.0), _DIGITS))
+        if self.limit.met(last) == self.limit.needs_risk_aversion:
+            return first, last
+        if self.limit.needs_risk_aversion:
+            closest = min(self.tried, key=self.limit.excess)
+            self.reason = (
+                f"No lambda up to {last.risk_aversion:g} reaches it; the closest is {closest.risk_aversion:g}, with "
+                f"{self._shown(closest)}."
+            )
+        else:
+            self.reason = f"Lambda {last.risk_aversion:g}, the largest tried, still meets it."
+        return None
+
+    def _bisect(self, first: FrontierPoint, last: FrontierPoint) -> None:
+        while True:
+            low, high = first.risk_aversion or 0.0, last.risk_aversion or 0.0
+            middle = rounded(between(low, high), _DIGITS)
+            if high - low <= self.precision * high or middle in (low, high):
+                self.reason = (
+                    f"The frontier jumps between lambda {low:g} ({self._shown(first)}) and {high:g} "
+                    f"({self._shown(last)}): the bracket is narrow, and the side that meets the limit is taken."
+                )
+                return
+            if len(self.tried) >= self.most:
+                self.reason = f"Stopped after {self.most} lambdas, between {low:g} and {high:g}."
+                return
+            point = self._try(middle, (low, high))
+            if self.limit.met(point) == self.limit.needs_risk_aversion:
+                last = point
+            else:
+                first = point
+
+    def _try(self, aversion: float, neighbours: tuple[float, ...] = ()) -> FrontierPoint:
+        self.tried.append(self.train(aversion, neighbours))
+        return self.tried[-1]
+
+    def _shown(self, point: FrontierPoint) -> str:
+        estimate = getattr(point, self.limit.measure)
+        return f"{TITLES[self.limit.measure]} {short(estimate.value)} [{short(estimate.low)}, {short(estimate.high)}]"
