@@ -16,7 +16,7 @@ from steadyrl.agents.credit_settings import CreditSettings
 from steadyrl.agents.networks import Policy, SoftmaxTable, networks_for, quantiles_for
 from steadyrl.agents.risk_critic import RiskCritic
 from steadyrl.base.pytree import Leaf, register_pytree
-from steadyrl.risk import Measure, RiskMeasure
+from steadyrl.risk import LawMeasure, Measure
 from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics
 from steadyrl.training.batch import Batch
 
@@ -127,7 +127,7 @@ class PolicyGradientAgent(Agent):
         credit: dict[str, Any] = {}
         if measure is not None and isinstance(self.settings, CreditSettings):
             if s.credit == "step":
-                if not isinstance(measure, RiskMeasure):
+                if not isinstance(measure, LawMeasure):
                     raise ValueError("credit='step': this measure has no utility. Set credit='trajectory'.")
                 critic = s.make_critic(quantiles_for(self.observation_space, s.network), measure)
                 measure, credit = None, {"critic": critic}

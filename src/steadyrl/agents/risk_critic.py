@@ -25,7 +25,7 @@ from jax import Array
 from steadyrl.agents.networks.quantiles import pinball_loss
 from steadyrl.agents.networks.running_scale import RunningScale
 from steadyrl.base.pytree import Leaf, register_pytree
-from steadyrl.risk import Law, RiskMeasure
+from steadyrl.risk import Law, LawMeasure
 from steadyrl.training.batch import Steps
 from steadyrl.training.minibatches import Minibatches
 from steadyrl.training.returns import rewards_to_go
@@ -80,7 +80,7 @@ class RiskCritic:
     """Learns the distribution of the return still to come, and credits steps with what they changed. A pytree."""
 
     network: Quantiles
-    measure: Leaf[RiskMeasure]
+    measure: Leaf[LawMeasure]
     discount: Leaf[float]
     """Of the return whose risk is measured."""
     decay: Leaf[float]

@@ -1,9 +1,9 @@
 """Exact return distributions of tabular policies and exact gradients; the tests use them as ground truth.
 
     distribution = exact.return_distribution(mdp, policy, gamma)
-    distribution.gini_deviation, distribution.cvar(0.1), distribution.error
+    distribution.gini_deviation, distribution.measure("semivariance"), distribution.measure("cvar:0.2")
     exact.gradient("gini_deviation", mdp, logits, gamma)
-    exact.gradient(exact.cvar(0.1), mdp, logits, gamma)
+    exact.gradient("cvar:0.2", mdp, logits, gamma)  # or exact.cvar(0.2), or any function of (values, probabilities)
 
 `measures` holds the functions of a distribution, `recursion` the dynamic program over (state, accumulated reward)
 and `support` the values that the accumulated reward can take. Everything is computed in float64, without changing
@@ -11,14 +11,37 @@ JAX's global precision setting.
 """
 
 from steadyrl.exact.distribution import ReturnDistribution, gradient, return_distribution
-from steadyrl.exact.measures import cvar, gini_deviation, mean, variance
+from steadyrl.exact.measures import (
+    cvar,
+    cvar_deviation,
+    entropic_risk,
+    gini_deviation,
+    inter_es_range,
+    inter_quantile_range,
+    mean,
+    mean_deviation,
+    mean_median_deviation,
+    semideviation,
+    semivariance,
+    standard_deviation,
+    variance,
+)
 
 __all__ = [
     "ReturnDistribution",
     "cvar",
+    "cvar_deviation",
+    "entropic_risk",
     "gini_deviation",
     "gradient",
+    "inter_es_range",
+    "inter_quantile_range",
     "mean",
+    "mean_deviation",
+    "mean_median_deviation",
     "return_distribution",
+    "semideviation",
+    "semivariance",
+    "standard_deviation",
     "variance",
 ]
