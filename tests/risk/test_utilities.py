@@ -16,7 +16,7 @@ from steadyrl.risk.measure import weights_from
 from steadyrl.risk.variance import variance_utility
 
 named = pytest.mark.parametrize
-every_measure = named("name", sorted(MEASURES))
+every_measure = named("name", sorted(MEASURES.keys() - {"gini_deviation"}))  # Another name of "gini".
 EXACT = {
     **{name: by_name("gini_deviation" if name.startswith("gini") else name) for name in MEASURES},
     "cvar": lambda values, probabilities: -exact.cvar(0.1)(values, probabilities),

@@ -1,5 +1,6 @@
 """Measures of variability and entropic risk of samples: worked by hand, against SciPy, fractions and brute force."""
 
+import itertools
 from fractions import Fraction
 
 import jax.numpy as jnp
@@ -40,7 +41,7 @@ def in_fractions(returns, alpha):
     shares = [max(min(k - i, Fraction(1)), Fraction(0)) / k for i in range(n)]
     low, high = (sum(s * x for s, x in zip(shares, ordered, strict=True)) for ordered in (R, R[::-1]))
     ends = [min(max(Fraction(i, n), a / 2), 3 * a / 2) for i in range(n + 1)]
-    band = [(after - before) / a for before, after in zip(ends[:-1], ends[1:], strict=True)]
+    band = [(after - before) / a for before, after in itertools.pairwise(ends)]
     lower, upper = (sum(s * x for s, x in zip(band, ordered, strict=True)) for ordered in (R, R[::-1]))
     return {
         "semivariance": sum(min(x - m, Fraction(0)) ** 2 for x in R) / (n - 1),

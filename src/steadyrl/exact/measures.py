@@ -154,7 +154,7 @@ def by_name(text: str) -> Measure:
         return WITH_NUMBER[name](default.number if number is None else number)
     if name in BY_NAME:
         raise ValueError(f"{text}: {name} has no number of its own. Write {name}.")
-    raise ValueError(f"{unknown('measure', name, [*BY_NAME, *WITH_NUMBER], {'gini': 'gini_deviation'})}")
+    raise ValueError(unknown("measure", name, [*BY_NAME, *WITH_NUMBER], {"gini": "gini_deviation"}))
 
 
 def _root(square: Any) -> Any:

@@ -33,6 +33,7 @@ from steadyrl.risk.variance import (
 
 MEASURES: dict[str, LawMeasure] = {
     "gini": GINI,
+    "gini_deviation": GINI,
     "gini_paper": GINI_PAPER,
     "variance": VARIANCE,
     "standard_deviation": STANDARD_DEVIATION,

@@ -15,7 +15,7 @@ from steadyrl.risk.sample import as_scaled_returns
 def entropic_risk(returns: Any, beta: float = 1.0) -> Any:
     """log(mean of exp(-beta X)) / beta, over the last axis.
 
-    From minus the mean, for small beta, it rises to minus the minimum; for a normal law it is -mean + beta variance / 2.
+    From minus the mean, for small beta, it rises to minus the minimum. Of a normal law it is -mean + beta variance / 2.
     Beta is in units of 1 / return: about 1 / s asks for the risk of losing s.
 
     Example: `entropic_risk([0, 1], 1.0)` is log((1 + 1 / e) / 2).

@@ -22,7 +22,7 @@ BAND = 0.5
 
 
 def inter_quantile_range(returns: Any, alpha: float = 0.25, band: float | None = None) -> Any:
-    """The upper alpha-quantile less the lower one, over the last axis, each averaged over levels within `band` of alpha.
+    """The upper alpha-quantile less the lower, over the last axis, each averaged over levels within `band` of alpha.
 
     `band` is alpha / 2 by default. With `band=0` these are the quantiles of a sample as NumPy interpolates them, and
     the result equals `scipy.stats.iqr` with alpha = 0.25.

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from steadyrl.agents import load
 from steadyrl.envs.finite import finite_model
 from steadyrl.envs.guarded_maze import Maze
-from steadyrl.evaluation.risk_report import CONFIDENCE, REPORTED, Estimate, measure_risk
+from steadyrl.evaluation.reported import REPORTED
+from steadyrl.evaluation.risk_report import CONFIDENCE, Estimate, measure_risk
 from steadyrl.reports.page.named_envs import NamedEnvs
 from steadyrl.reports.page.runs_found import FoundRun, Notes
 from steadyrl.reports.records import LARGEST
@@ -22,7 +23,7 @@ from steadyrl.rollouts.episodes import Episodes
 Array = NDArray[np.float64]
 
 MARKED = ("mean", "gini_deviation", "cvar_10")
-"""The measures of `risk_report.REPORTED` that are marked in a distribution plot."""
+"""The measures of `reported.REPORTED` that are marked in a distribution plot."""
 RESAMPLES = 1000
 
 
