@@ -13,8 +13,9 @@ from jax import Array
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.credit_settings import CreditSettings
-from steadyrl.agents.networks import Policy, SoftmaxTable, networks_for, quantiles_for
+from steadyrl.agents.networks import Policy, SoftmaxTable, Value, networks_for, quantiles_for
 from steadyrl.agents.risk_critic import RiskCritic
+from steadyrl.agents.trajectory_credit import TrajectoryCredit
 from steadyrl.base.pytree import Leaf, register_pytree
 from steadyrl.risk import LawMeasure, Measure
 from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics
@@ -29,7 +30,7 @@ class PolicyGradientUpdate:
     measure: Leaf[Measure | None]
     risk_aversion: Leaf[float]
     settings: Leaf[Any]
-    critic: Leaf[RiskCritic | None] = field(default=None, kw_only=True)
+    critic: Leaf[RiskCritic | TrajectoryCredit | None] = field(default=None, kw_only=True)
     """Credits each step with what it changed in the risk, in place of a `measure` of trajectories."""
     risk_discount: Leaf[float | None] = field(default=None, kw_only=True)
     """The discount factor of the returns that `measure` is of; None for gamma."""
@@ -113,15 +114,7 @@ class PolicyGradientAgent(Agent):
         """See `Agent`."""
         s: Any = self.settings
         risk_aversion = getattr(s, "risk_aversion", 0.0)  # Reinforce and PPO have none.
-        policy, value = networks_for(
-            self.observation_space,
-            self.action_space,
-            s.network,
-            s.hidden,
-            s.initial_log_std,
-            s.initial_output_scale,
-            getattr(s, "normalise_values", False),  # Of PPO alone.
-        )
+        policy, value = self.networks()
         # Without risk aversion there is no risk part: it is REINFORCE or PPO, bit for bit (deviation 12).
         measure = self._checked_measure() if risk_aversion else None
         credit: dict[str, Any] = {}
@@ -135,6 +128,19 @@ class PolicyGradientAgent(Agent):
                 credit = {"risk_discount": s.risk_discount}
         algorithm: Algorithm = s.make_update(policy, value, measure, risk_aversion, **credit)
         return algorithm
+
+    def networks(self) -> tuple[Policy, Value]:
+        """The policy and the value function that fit the spaces."""
+        s: Any = self.settings
+        return networks_for(
+            self.observation_space,
+            self.action_space,
+            s.network,
+            s.hidden,
+            s.initial_log_std,
+            s.initial_output_scale,
+            getattr(s, "normalise_values", False),  # Of PPO alone.
+        )
 
     def risk_measure(self) -> Measure | None:
         """What is penalized of the return, times `settings.risk_aversion`; None for nothing."""
