@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from steadyrl import exact, risk
-from steadyrl.exact.measures import by_name
+from steadyrl.exact.measures import BY_NAME, WITH_NUMBER, by_name
 from steadyrl.risk import MEASURES, Law, Sample
 from steadyrl.risk.gini import gini_utility
 from steadyrl.risk.measure import weights_from
@@ -18,7 +18,8 @@ from steadyrl.risk.variance import variance_utility
 named = pytest.mark.parametrize
 every_measure = named("name", sorted(MEASURES.keys() - {"gini_deviation"}))  # Another name of "gini".
 EXACT = {
-    **{name: by_name("gini_deviation" if name.startswith("gini") else name) for name in MEASURES},
+    **{name: by_name(name) for name in MEASURES if name in (*BY_NAME, *WITH_NUMBER)},
+    **dict.fromkeys(("gini", "gini_paper"), exact.gini_deviation),
     "cvar": lambda values, probabilities: -exact.cvar(0.1)(values, probabilities),
 }
 """The measures as functions of (values, probabilities)."""
@@ -58,7 +59,7 @@ def _weights(utility, *sample):
 # Utilities
 
 
-@every_measure
+@named("name", sorted(EXACT))
 def test_a_utility_is_minus_the_derivative_of_the_measure(name):
     with jax.enable_x64(True):
         derivative = jax.grad(EXACT[name], argnums=1)(jnp.asarray(VALUES), jnp.asarray(PROBABILITIES))
