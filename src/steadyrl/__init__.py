@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from steadyrl.agents import MVPI as MVPI
     from steadyrl.agents import PPO as PPO
     from steadyrl.agents import TD3 as TD3
+    from steadyrl.agents import CVaR as CVaR
     from steadyrl.agents import MeanGini as MeanGini
     from steadyrl.agents import MeanRisk as MeanRisk
     from steadyrl.agents import QLearning as QLearning
@@ -52,6 +53,7 @@ _AGENTS = (
     "MVPI",
     "PPO",
     "TD3",
+    "CVaR",
     "MeanGini",
     "MeanRisk",
     "QLearning",

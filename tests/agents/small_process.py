@@ -1,5 +1,6 @@
 """Small processes with random rewards, whose returns are known exactly at any discount, and updates of agents there."""
 
+import dataclasses
 from functools import cache
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from gradient_cases import Case, rows
 from gymnasium.spaces import Discrete
 
+from steadyrl.agents.risk_critic import RiskCritic
 from steadyrl.exact.mdp import FiniteMDP
 from steadyrl.training.batch import EpisodeBatch
 
@@ -91,10 +93,15 @@ def arbitrary_state(critic, **known):
 
 def small_agent(kind, gamma, **settings):
     """The algorithm of an agent, and a learner at the policy of `small_case`, with arbitrary values and quantiles."""
-    agent = kind(SmallProcess, gamma=gamma, episodes_per_update=N, **ONE_STEP, **settings)
-    theta, phi = jnp.asarray(small_case(gamma).logits, jnp.float32), jnp.linspace(-1, 2, STATES)
+    known = {field.name for field in dataclasses.fields(kind.settings_class(settings))}
+    one_step = {name: value for name, value in ONE_STEP.items() if name in known}
+    agent = kind(SmallProcess, gamma=gamma, episodes_per_update=N, **one_step, **settings)
+    theta = jnp.asarray(small_case(gamma).logits, jnp.float32)
+    phi = jnp.linspace(-1, 2, STATES) if isinstance(agent.learner.phi, jax.Array) else agent.learner.phi
     learner, critic = agent.learner._replace(theta=theta, phi=phi), agent.algorithm.critic
-    return agent.algorithm, learner if critic is None else learner._replace(risk=arbitrary_state(critic))
+    if isinstance(critic, RiskCritic):
+        learner = learner._replace(risk=arbitrary_state(critic))
+    return agent.algorithm, learner
 
 
 @jax.jit
@@ -102,9 +109,14 @@ def _moves(algorithm, learner, batches):
     return jax.vmap(lambda batch: algorithm.update(learner, batch)[0].theta - learner.theta)(batches)
 
 
-def updates(kind, gamma, **settings):
-    """[batches, S * A]: sum_it weight_it score_it / N, as an agent's update sums it."""
+def updates(kind, gamma, remembered=None, **settings):
+    """[batches, S * A]: sum_it weight_it score_it / N, as an agent's update sums it.
+
+    `remembered` is what its critic knows of earlier returns.
+    """
     algorithm, learner = small_agent(kind, gamma, **settings)
+    if remembered is not None:
+        learner = learner._replace(risk=learner.risk._replace(**remembered))
     batches = jax.tree.map(lambda x: x.reshape(-1, N, *x.shape[1:]), small_case(gamma).batch)
     if algorithm.batch_kind == "batch":
         return rows(_moves(algorithm, learner, batches))

@@ -118,7 +118,7 @@ def test_repr_leaves_out_what_follows_from_other_settings():
 def test_repr_of_many_settings_is_short():
     names = ["gamma", "gae_lambda", "clip_range", "entropy_coefficient", "value_coefficient", "max_gradient_norm"]
     agent = MeanGini("CartPole-v1", mean="ppo", risk_aversion=0.123, ratio_bound=0.123, **dict.fromkeys(names, 0.123))
-    assert repr(agent).endswith("entropy_coefficient=0.123, value_coefficient=0.123, 2 more settings, untrained>")
+    assert repr(agent).endswith("entropy_coefficient=0.123, max_gradient_norm=0.123, 2 more settings, untrained>")
 
 
 class Walk(gym.Env):

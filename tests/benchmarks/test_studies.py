@@ -10,6 +10,7 @@ import markdown_page
 import numpy as np
 import ppo_ratios
 import pytest
+import return_capping
 import risk_credit
 import risk_critics
 from ascent import Ascent, Outcome
@@ -150,3 +151,20 @@ def test_prose_is_wrapped_and_tables_are_not():
     assert (title, table) == ("# Title", wide)
     assert max(map(len, (prose + "\n" + items).splitlines())) <= markdown_page.WIDTH
     assert [line[:3] for line in items.splitlines()] == ["- o", "  o", "- t"]
+
+
+def test_when_cvar_is_learned_for_good():
+    world = return_capping.World("maze", "", 1_000, (0.1, 0.2), 5.0)
+    curves = np.zeros((3, return_capping.EVALUATIONS))
+    curves[0, 3:] = 6
+    curves[1, 1:] = 6
+    curves[1, 7] = 4
+    assert return_capping.learned_after(world, curves) == [400, 900, np.inf]
+
+
+def test_the_page_of_return_capping_has_the_stored_sections(tmp_path):
+    return_capping.main(["--seeds", "1", "--maze", "50", "--two-sides", "32", "--out", str(tmp_path)])
+    written, stored = ((folder / "return_capping.md").read_text() for folder in (tmp_path, RESULTS))
+    heads = [[line for line in page.splitlines() if line.startswith(("#", "| world"))] for page in (written, stored)]
+    assert heads[0] == heads[1]
+    assert (tmp_path / "return_capping.png").stat().st_size > 10_000

@@ -84,3 +84,15 @@ def test_help_names_no_default_that_is_none(command, capsys):
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "None" not in text
     assert "by default" in text
+
+
+def test_measures_that_are_asked_for(runs, capsys):
+    main(["evaluate", "mg.steady", "--episodes", "20", "--measures", "semivariance,cvar:0.2", "--json"])
+    data = json.loads(capsys.readouterr().out)
+    assert data["measures"].keys() == {"semivariance", "cvar:0.2"}
+    main(["compare", "mg.steady", "mg.steady", "--episodes", "20", "--measures", "semivariance"])
+    assert "\nsemivariance " in capsys.readouterr().out
+    with pytest.raises(SystemExit) as stop:
+        main(["evaluate", "no.steady", "--measures", "semivarianc"])
+    assert stop.value.code == 2
+    assert "unknown measure 'semivarianc'. Did you mean 'semivariance'?" in capsys.readouterr().err

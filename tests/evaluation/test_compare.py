@@ -10,7 +10,8 @@ from gymnasium import spaces
 import steadyrl
 from steadyrl.evaluation import risk_report
 from steadyrl.evaluation.compare import Comparison, compare
-from steadyrl.evaluation.risk_report import REPORTED, RiskReport
+from steadyrl.evaluation.reported import REPORTED
+from steadyrl.evaluation.risk_report import RiskReport
 
 
 class Bet(gym.Env):
@@ -183,3 +184,22 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_played():
         compare(never, never, Bet, episodes=1)
     with pytest.raises(ValueError, match=r"seed is 0 in one report and 1 in the other.*same seed"):
         Comparison.of(report_of([1.0, 2.0]), report_of([1.0, 2.0], seed=1))
+
+
+def test_measures_that_are_asked_for():
+    names = ["semivariance", "cvar:0.2", "variance"]
+    comparison = compare(stake(5.0), stake(0.1), Bet, episodes=60, measures=names)
+    plain = compare(stake(5.0), stake(0.1), Bet, episodes=60)
+    assert list(comparison.measures) == names
+    assert {name: getattr(comparison, name) for name in REPORTED} == {name: getattr(plain, name) for name in REPORTED}
+    assert comparison.measures["variance"] == comparison.variance
+    for name in names:
+        a, b = (report.measures[name].value for report in (comparison.a, comparison.b))
+        assert comparison.measures[name].value == a - b
+        assert comparison.better[name] == "b"
+    assert comparison.measures["cvar:0.2"].high < 0 < comparison.measures["semivariance"].low
+    assert comparison.to_dict()["measures"].keys() == set(names)
+    rows = [line.split()[0] for line in str(comparison).splitlines() if line and line.split()[-1] == "b"]
+    assert rows.count("variance") == rows.count("semivariance") == rows.count("cvar:0.2") == 1
+    constant = Comparison.of(*(RiskReport.from_returns([c] * 5, [c] * 5, 1.0, {}, 0, names) for c in (3.0, 1.0)))
+    assert constant.measures == {"semivariance": (0, 0, 0), "cvar:0.2": (2, 2, 2), "variance": (0, 0, 0)}

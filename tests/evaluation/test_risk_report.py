@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from steadyrl.evaluation import risk_report
-from steadyrl.evaluation.risk_report import REPORTED, Estimate, RiskReport, measure_risk
+from steadyrl.evaluation.reported import REPORTED
+from steadyrl.evaluation.risk_report import Estimate, RiskReport, measure_risk
+from steadyrl.risk import MEASURES, RiskMeasure
 
 SPREADS = ("standard_deviation", "variance", "gini_deviation")
 
@@ -204,3 +206,48 @@ def test_what_cannot_be_measured(returns, message):
 def test_returns_and_discounted_returns_belong_to_the_same_episodes():
     with pytest.raises(ValueError, match="2 returns and 3 discounted"):
         report_of([1.0, 2.0], [1.0, 2.0, 3.0])
+
+
+# Measures that are asked for
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_every_registered_measure_can_be_asked_for(name):
+    R = np.random.default_rng(6).normal(size=40)
+    plain, more = measure_risk(R, seed=0), measure_risk(R, 0, [name])
+    value, low, high = more.measures[name]
+    sign = -1 if name == "cvar" else 1  # What is reported is CVaR, what is penalized is minus CVaR.
+    assert value == pytest.approx(sign * MEASURES[name].value(R), rel=1e-12)
+    assert low < value < high
+    assert {name: getattr(more, name) for name in REPORTED} == {name: getattr(plain, name) for name in REPORTED}
+    constant = measure_risk([0.1] * 7, 0, [name]).measures[name].value
+    assert constant == {"cvar": pytest.approx(0.1), "entropic_risk": pytest.approx(-0.1)}.get(name, 0)
+
+
+def test_a_new_measure_is_reported_with_no_more_than_its_registration(monkeypatch):
+    loss = RiskMeasure(
+        value=lambda returns: np.maximum(-np.asarray(returns), 0).mean(axis=-1),
+        utility=lambda returns, law: -np.maximum(-returns, 0),
+        weights=lambda sample, state: (sample.returns, state),
+    )
+    monkeypatch.setitem(MEASURES, "expected_loss", loss)
+    assert measure_risk([-2.0, 0.0, 5.0, -4.0], 0, "expected_loss").measures["expected_loss"].value == 1.5
+    assert measure_risk([-2.0, -2.0], 0, "expected_loss").measures["expected_loss"] == (2, 2, 2)
+
+
+def test_numbers_and_names_in_a_report():
+    R = np.random.default_rng(7).normal(size=30)
+    report = RiskReport.from_returns(R, R / 2, 0.5, {}, 0, "cvar:0.5, semideviation")
+    assert list(report.measures) == ["cvar:0.5", "semideviation"]
+    assert report.measures["cvar:0.5"].value == pytest.approx(np.sort(R)[:15].mean())
+    assert report.discounted.measures["semideviation"].value == pytest.approx(
+        report.measures["semideviation"].value / 2
+    )
+    lines = str(report).splitlines()
+    assert [line.split()[0] for line in lines[10:13]] == ["maximum", "cvar:0.5", "semideviation"]
+    data = report.to_dict()
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    assert data["measures"]["cvar:0.5"] == report.measures["cvar:0.5"]._asdict()
+    assert "measures" not in report_of(R).to_dict()
+    with pytest.raises(ValueError, match=r"unknown measure 'semideviatoin'. Did you mean 'semideviation'\?"):
+        measure_risk(R, 0, ["semideviatoin"])

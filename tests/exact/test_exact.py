@@ -8,11 +8,13 @@ from scipy.special import softmax
 from scipy.stats import wasserstein_distance
 from trajectories import (
     ALPHA,
-    MEASURES,
+    VALUES,
     cvar,
     every_trajectory,
     gini_deviation,
+    inter_quantile_range,
     mean,
+    one_step,
     random_logits,
     random_mdp,
     variance,
@@ -49,6 +51,9 @@ def test_short_processes_are_exact(seed, integer, gamma):
     assert distribution.standard_deviation == pytest.approx(np.sqrt(variance(x, p)), abs=1e-12)
     assert distribution.gini_deviation == pytest.approx(gini_deviation(x, p), abs=1e-12)
     assert distribution.cvar(ALPHA) == pytest.approx(cvar(x, p), abs=1e-12)
+    for name, value in VALUES.items():
+        assert distribution.measure(name) == pytest.approx(value(x, p), abs=1e-12), name
+    assert distribution.measure(f"inter_quantile_range:{ALPHA}") == pytest.approx(inter_quantile_range(x, p), abs=1e-5)
 
 
 @pytest.mark.parametrize(("grid", "gamma"), [pytest.param(2, 0.9, marks=pytest.mark.slow), (20, 0.9)])
@@ -91,26 +96,58 @@ def finite_differences(measure, mdp, logits, gamma, step=1e-5):
 
 
 @pytest.mark.parametrize("gamma", [pytest.param(1.0, marks=pytest.mark.slow), 0.9])
-@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("name", VALUES)
 def test_gradients_are_exact(name, gamma):
-    measure, objective = MEASURES[name]
     mdp, logits = random_mdp(5), random_logits(5)
-    gradient = exact.gradient(objective, mdp, logits, gamma)
-    np.testing.assert_allclose(gradient, finite_differences(measure, mdp, logits, gamma), rtol=0, atol=1e-8)
+    gradient = exact.gradient(name, mdp, logits, gamma)
+    np.testing.assert_allclose(gradient, finite_differences(VALUES[name], mdp, logits, gamma), rtol=0, atol=1e-8)
     # A softmax does not change when all logits of a state move together.
     np.testing.assert_allclose(gradient.sum(axis=-1), 0, atol=1e-14)
 
 
+def test_the_gradient_of_the_inter_quantile_range():
+    # Of its own values, which are compared with quantiles above.
+    mdp, logits, name = random_mdp(5), random_logits(5), f"inter_quantile_range:{ALPHA}"
+    shifts = 1e-5 * np.eye(logits.size).reshape(-1, *logits.shape)
+    above, below = (
+        exact.return_distribution(mdp, softmax(logits + sign * shifts, axis=-1), 0.9).measure(name) for sign in (1, -1)
+    )
+    slopes = (above - below).reshape(logits.shape) / 2e-5
+    assert np.linalg.norm(slopes) > 0.1
+    np.testing.assert_allclose(exact.gradient(name, mdp, logits, 0.9), slopes, rtol=0, atol=1e-8)
+
+
 @pytest.mark.parametrize(
     ("name", "grid", "tolerance"),
-    [("mean", 320, 1e-8), ("variance", 320, 1e-8), ("cvar", 320, 5e-3), ("gini_deviation", 320, 5e-4)],
+    [
+        ("mean", 320, 1e-8),
+        ("variance", 320, 1e-8),
+        ("standard_deviation", 320, 1e-8),
+        (f"cvar:{ALPHA}", 320, 5e-3),
+        ("gini_deviation", 320, 5e-4),
+    ],
 )
 def test_gradients_on_a_grid(name, grid, tolerance):
-    measure, objective = MEASURES[name]
     mdp, logits = random_mdp(6), random_logits(6)
-    gradient = exact.gradient(objective, mdp, logits, 0.9, grid=grid)
+    gradient = exact.gradient(name, mdp, logits, 0.9, grid=grid)
     assert exact.return_distribution(mdp, softmax(logits, axis=-1), 0.9, grid=grid).error > 0
-    np.testing.assert_allclose(gradient, finite_differences(measure, mdp, logits, 0.9), rtol=0, atol=tolerance)
+    np.testing.assert_allclose(gradient, finite_differences(VALUES[name], mdp, logits, 0.9), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", ["standard_deviation", "semideviation"])
+def test_without_dispersion_there_is_no_gradient(name):
+    mdp = one_step([4.0, 4.0], [0.5, 0.5])
+    np.testing.assert_array_equal(exact.gradient(name, mdp, np.zeros((1, 1)), 1.0), 0)
+    assert exact.return_distribution(mdp, np.ones((1, 1)), 1.0).measure(name) == 0
+
+
+def test_names_without_a_number_have_the_default_one():
+    mdp, policy = random_mdp(5), softmax(random_logits(5), axis=-1)
+    distribution = exact.return_distribution(mdp, policy, 0.9)
+    assert distribution.measure("cvar") == distribution.cvar(0.1)
+    assert distribution.measure("inter_quantile_range") == distribution.measure(exact.inter_quantile_range(0.25))
+    with pytest.raises(ValueError, match="semivariance:2: semivariance has no number of its own"):
+        distribution.measure("semivariance:2")
 
 
 def test_a_gradient_of_any_function():

@@ -60,7 +60,7 @@ def test_wrong_input_to_return_distribution(change, message):
 @pytest.mark.parametrize(
     ("objective", "logits", "message"),
     [
-        ("sharpe", np.zeros((3, 2)), "objective='sharpe' is not a known measure. .* mean, variance, gini_deviation"),
+        ("sharpe", np.zeros((3, 2)), "unknown measure 'sharpe'. Known: .* gini_deviation, .* mean, .* variance"),
         ("mean", np.zeros((2, 2)), r"logits has shape \(2, 2\)"),
         ("mean", np.full((3, 2), -np.inf), "logits holds NaN or infinity"),
     ],

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from steadyrl import exact
 from steadyrl.exact.mdp import FiniteMDP
 
-ALPHA = 0.3
+ALPHA, BETA = 0.3, 0.8
 
 
 def every_trajectory(mdp, policy, gamma):
@@ -44,12 +43,42 @@ def cvar(x, p):
     return np.max(x - np.maximum(x[:, None] - x, 0) @ p / ALPHA)
 
 
-MEASURES = {
-    "mean": (mean, "mean"),
-    "variance": (variance, "variance"),
-    "gini_deviation": (gini_deviation, "gini_deviation"),
-    "cvar": (cvar, exact.cvar(ALPHA)),
+def semivariance(x, p):
+    return np.sum(np.minimum(x - mean(x, p), 0) ** 2 * p)
+
+
+def mean_median_deviation(x, p):
+    """The least mean distance, attained at an atom."""
+    return np.min(np.abs(x[:, None] - x) @ p)
+
+
+def inter_quantile_range(x, p):
+    """The mean of quantiles on a fine grid of levels around ALPHA, at the upper and the lower end."""
+    levels = ALPHA * (0.5 + (np.arange(1_000_000) + 0.5) / 1_000_000)
+    lower, upper = (sign * quantiles(sign * x, p, levels).mean() for sign in (1, -1))
+    return upper - lower
+
+
+def quantiles(x, p, levels):
+    order = np.argsort(x)
+    return x[order][np.searchsorted(np.cumsum(p[order])[:-1], levels)]
+
+
+VALUES = {
+    "mean": mean,
+    "variance": variance,
+    "standard_deviation": lambda x, p: np.sqrt(variance(x, p)),
+    "semivariance": semivariance,
+    "semideviation": lambda x, p: np.sqrt(semivariance(x, p)),
+    "gini_deviation": gini_deviation,
+    "mean_deviation": lambda x, p: np.sum(np.abs(x - mean(x, p)) * p),
+    "mean_median_deviation": mean_median_deviation,
+    f"cvar:{ALPHA}": cvar,
+    f"cvar_deviation:{ALPHA}": lambda x, p: mean(x, p) - cvar(x, p),
+    f"inter_es_range:{ALPHA}": lambda x, p: -cvar(-x, p) - cvar(x, p),
+    f"entropic_risk:{BETA}": lambda x, p: np.log(np.sum(p * np.exp(-BETA * x))) / BETA,
 }
+"""By the names that `exact` has for them. The differences of `inter_quantile_range` would be too coarse."""
 
 
 def random_mdp(seed, integer=False):

@@ -9,7 +9,16 @@ VALUES = {
     "gini_deviation": risk.gini_deviation,
     "variance": risk.variance,
     "standard_deviation": risk.standard_deviation,
+    "semivariance": risk.semivariance,
+    "semideviation": risk.semideviation,
+    "mean_deviation": risk.mean_deviation,
+    "mean_median_deviation": risk.mean_median_deviation,
+    "inter_es_range": lambda returns: risk.inter_es_range(returns, 0.3),
+    "inter_quantile_range": risk.inter_quantile_range,
+    "inter_quantile_range, plain": lambda returns: risk.inter_quantile_range(returns, 0.2, band=0),
+    "cvar_deviation": lambda returns: risk.cvar_deviation(returns, 0.3),
     "cvar": lambda returns: risk.cvar(returns, 0.3),
+    "entropic_risk": lambda returns: risk.entropic_risk(returns, 0.7),
 }
 WEIGHTS = {
     "gini_weights": risk.gini_weights,
@@ -18,7 +27,9 @@ WEIGHTS = {
     "variance_weights": risk.variance_weights,
 }
 FUNCTIONS = {**VALUES, **WEIGHTS}
-DISPERSIONS = {name: VALUES[name] for name in ("gini_deviation", "variance", "standard_deviation")}
+DISPERSIONS = {name: value for name, value in VALUES.items() if name not in ("cvar", "entropic_risk")}
+SYMMETRIC = {name: value for name, value in DISPERSIONS.items() if not name.startswith(("semi", "cvar"))}
+"""Of -R as of R."""
 BY_RETURN_ALONE = {name: weights for name, weights in WEIGHTS.items() if name != "double_sampling_weights"}
 """The weights that know a trajectory by its return; double sampling knows it by its place in the batch, too."""
 

@@ -12,6 +12,7 @@ from steadyrl.agents.dqn import DQN
 from steadyrl.agents.td3 import TD3
 from steadyrl.agents.mvpi import MVPI
 from steadyrl.agents.mean_risk import MeanRisk
+from steadyrl.agents.cvar import CVaR
 from steadyrl.agents.agent import Agent, load
 from steadyrl.agents.registry import AGENTS, agent_class
 
@@ -26,6 +27,7 @@ __all__ = [
     "PPO",
     "TD3",
     "Agent",
+    "CVaR",
     "MeanGini",
     "MeanRisk",
     "QLearning",

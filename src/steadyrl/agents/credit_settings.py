@@ -8,7 +8,7 @@ from typing import Any
 from steadyrl.agents.risk_critic import RiskCritic
 from steadyrl.agents.settings import by_network
 from steadyrl.base.settings import Rule, Settings, setting
-from steadyrl.risk import RiskMeasure
+from steadyrl.risk import LawMeasure
 
 _VPG_GAE_LAMBDA = 0.95
 """The vanilla policy gradient has no `gae_lambda` of its own."""
@@ -52,7 +52,7 @@ class CreditSettings(Settings):
         least=0,
     )
 
-    def make_critic(self, network: Any, measure: RiskMeasure) -> RiskCritic:
+    def make_critic(self, network: Any, measure: LawMeasure) -> RiskCritic:
         """What gives credit step by step; `network` is what learns quantiles."""
         s: Any = self
         # Besides GAE's own factor, gamma shortens how far ahead credit looks, as it does for the mean.

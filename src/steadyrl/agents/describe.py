@@ -16,6 +16,8 @@ _WIDTH = 76
 _COMMON = (
     "risk_aversion",
     "measure",
+    "alpha",
+    "beta",
     "threshold",
     "mean",
     "solver",

@@ -37,9 +37,13 @@ def _class(agent: Any) -> str:
     for described in settings_of(agent):
         for name in (described.name, *described.aliases):
             kinds.setdefault(name, {}).update(dict.fromkeys(_parts(described)))
-    lines = [f"    {name}: {' | '.join(sorted(parts, key=_LAST.__contains__))}" for name, parts in kinds.items()]
+    lines = [f"    {name}: {' | '.join(sorted(parts, key=_place))}" for name, parts in kinds.items()]
     head = f'class {agent.__name__}Kwargs(TypedDict, total=False):\n    """Settings of `{agent.__name__}`."""\n'
     return "\n".join([head, *lines, ""])
+
+
+def _place(part: str) -> int:
+    return _LAST.index(part) + 1 if part in _LAST else 0
 
 
 def _parts(described: Described) -> list[str]:

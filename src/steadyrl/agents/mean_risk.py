@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import gymnasium as gym
 
 from steadyrl.agents.credit_settings import CreditSettings
 from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
-from steadyrl.agents.settings import fitting_mean_setting, with_fitting_mean
+from steadyrl.agents.settings import EnvKind, fitting_mean_setting, with_fitting_mean
 from steadyrl.agents.vpg import VPGSettings
 from steadyrl.base.names import unknown
-from steadyrl.base.settings import override, setting
-from steadyrl.risk import MEASURES, Measure
+from steadyrl.base.settings import Rule, override, setting
+from steadyrl.risk import MEASURES, Measure, ParametricMeasure
 
 if TYPE_CHECKING:
     from steadyrl.agents.signatures import MeanRiskKwargs
     from steadyrl.envs.source import AnyEnv, Source
+
+
+def _number(parameter: str, name: str) -> float | None:
+    """That of the measure by that name; None if it has no such number."""
+    measure = MEASURES.get(name)
+    return measure.number if isinstance(measure, ParametricMeasure) and measure.parameter == parameter else None
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,32 @@ class MeasureSettings(CreditSettings):
     """Which measure, and how much of it."""
 
     measure: str = setting("gini", "What is penalized: a name in steadyrl.risk.MEASURES.")
+    alpha: float | None = setting(
+        Rule(lambda s, env: _number("alpha", s.measure), "0.1, or 0.25 for inter_quantile_range"),
+        "Level of the measures that have one: the share of the worst returns in cvar and cvar_deviation, of the best "
+        "and the worst in inter_es_range, and the level of the lower quantile in inter_quantile_range.",
+        above=0,
+        most=1,
+    )
+    beta: float | None = setting(
+        Rule(lambda s, env: _number("beta", s.measure), "1"),
+        "Rate of risk aversion of entropic_risk, in units of 1 / return: about 1 / s for the risk of losing s.",
+        above=0,
+    )
     risk_aversion: float = setting(0.5, "lambda: how much a unit of the measure counts against the mean.", least=0)
+
+    def resolve(self, context: EnvKind) -> Self:
+        """See `Settings`."""
+        resolved = super().resolve(context)
+        for parameter in ("alpha", "beta"):
+            number, name = getattr(resolved, parameter), resolved.measure
+            if number is not None and name in MEASURES and _number(parameter, name) is None:
+                others = ", ".join(other for other in MEASURES if _number(parameter, other) is not None)
+                raise ValueError(
+                    f"{parameter}={number:g}: {name} has no {parameter}. Leave it out, or choose a measure that has "
+                    f"one: {others}."
+                )
+        return resolved
 
 
 @dataclass(frozen=True)
@@ -75,4 +106,8 @@ class MeanRisk(PolicyGradientAgent):
         name = self.settings.measure
         if name not in MEASURES:
             raise ValueError(unknown("measure", name, MEASURES))
-        return MEASURES[name]
+        measure = MEASURES[name]
+        if not isinstance(measure, ParametricMeasure):
+            return measure
+        number = getattr(self.settings, measure.parameter)
+        return measure if number is None else measure.at(number)

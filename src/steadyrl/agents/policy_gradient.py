@@ -13,10 +13,11 @@ from jax import Array
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.credit_settings import CreditSettings
-from steadyrl.agents.networks import Policy, SoftmaxTable, networks_for, quantiles_for
+from steadyrl.agents.networks import Policy, SoftmaxTable, Value, networks_for, quantiles_for
 from steadyrl.agents.risk_critic import RiskCritic
+from steadyrl.agents.trajectory_credit import TrajectoryCredit
 from steadyrl.base.pytree import Leaf, register_pytree
-from steadyrl.risk import Measure, RiskMeasure
+from steadyrl.risk import LawMeasure, Measure
 from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics
 from steadyrl.training.batch import Batch
 
@@ -29,7 +30,7 @@ class PolicyGradientUpdate:
     measure: Leaf[Measure | None]
     risk_aversion: Leaf[float]
     settings: Leaf[Any]
-    critic: Leaf[RiskCritic | None] = field(default=None, kw_only=True)
+    critic: Leaf[RiskCritic | TrajectoryCredit | None] = field(default=None, kw_only=True)
     """Credits each step with what it changed in the risk, in place of a `measure` of trajectories."""
     risk_discount: Leaf[float | None] = field(default=None, kw_only=True)
     """The discount factor of the returns that `measure` is of; None for gamma."""
@@ -118,7 +119,25 @@ class PolicyGradientAgent(Agent):
         """See `Agent`."""
         s: Any = self.settings
         risk_aversion = getattr(s, "risk_aversion", 0.0)  # Reinforce and PPO have none.
-        policy, value = networks_for(
+        policy, value = self.networks()
+        # Without risk aversion there is no risk part: it is REINFORCE or PPO, bit for bit (deviation 12).
+        measure = self._checked_measure() if risk_aversion else None
+        credit: dict[str, Any] = {}
+        if measure is not None and isinstance(self.settings, CreditSettings):
+            if s.credit == "step":
+                if not isinstance(measure, LawMeasure):
+                    raise ValueError("credit='step': this measure has no utility. Set credit='trajectory'.")
+                critic = s.make_critic(quantiles_for(self.observation_space, s.network), measure)
+                measure, credit = None, {"critic": critic}
+            elif s.risk_discount != s.gamma:
+                credit = {"risk_discount": s.risk_discount}
+        algorithm: Algorithm = s.make_update(policy, value, measure, risk_aversion, **credit)
+        return algorithm
+
+    def networks(self) -> tuple[Policy, Value]:
+        """The policy and the value function that fit the spaces."""
+        s: Any = self.settings
+        return networks_for(
             self.observation_space,
             self.action_space,
             s.network,
@@ -127,19 +146,6 @@ class PolicyGradientAgent(Agent):
             s.initial_output_scale,
             getattr(s, "normalise_values", False),  # Of PPO alone.
         )
-        # Without risk aversion there is no risk part: it is REINFORCE or PPO, bit for bit (deviation 12).
-        measure = self._checked_measure() if risk_aversion else None
-        credit: dict[str, Any] = {}
-        if measure is not None and isinstance(self.settings, CreditSettings):
-            if s.credit == "step":
-                if not isinstance(measure, RiskMeasure):
-                    raise ValueError("credit='step': this measure has no utility. Set credit='trajectory'.")
-                critic = s.make_critic(quantiles_for(self.observation_space, s.network), measure)
-                measure, credit = None, {"critic": critic}
-            elif s.risk_discount != s.gamma:
-                credit = {"risk_discount": s.risk_discount}
-        algorithm: Algorithm = s.make_update(policy, value, measure, risk_aversion, **credit)
-        return algorithm
 
     def risk_measure(self) -> Measure | None:
         """What is penalized of the return, times `settings.risk_aversion`; None for nothing."""

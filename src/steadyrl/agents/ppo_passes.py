@@ -50,12 +50,17 @@ class Steppable(Protocol):
         """The policy."""
         ...
 
+    @property
+    def value(self) -> Any:
+        """The value function, or None."""
+        ...
+
     def step_policy(self, learner: Learner, steps: PPOSteps, risk_weights: RiskWeights) -> tuple[Learner, Metrics]:
         """One step of the policy."""
         ...
 
     def step_values(self, learner: Learner, steps: PPOSteps) -> tuple[Learner, Metrics]:
-        """One step of the value function."""
+        """One step of the value function, if there is one."""
         ...
 
 
@@ -103,7 +108,8 @@ def minibatch_passes(
         kl = (moved["approx_kl"] - sums["approx_kl"]) / (moved["updates"] - sums["updates"])
         return m + 1, kl, learner, moved
 
-    names = ("entropy", "approx_kl", "clip_fraction", "policy_loss", "gradient_norm", "value_loss")
+    of_values = () if ppo.value is None else ("value_loss",)
+    names = ("entropy", "approx_kl", "clip_fraction", "policy_loss", "gradient_norm", *of_values)
     zeros = {**dict.fromkeys(names, jnp.float32(0)), "updates": jnp.int32(0)}
     start = (jnp.int32(0), jnp.float32(0), learner, zeros)
     _, _, learner, sums = jax.lax.while_loop(cond, one_pass, start)

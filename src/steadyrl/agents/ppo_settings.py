@@ -13,18 +13,13 @@ from steadyrl.risk import Measure
 
 
 @dataclass(frozen=True)
-class PPOSettings(PolicyGradientSettings):
-    """Settings of PPO. For networks defaults are those in common use, rather than the paper's."""
+class ClippedSettings(PolicyGradientSettings):
+    """How PPO moves a policy. For networks defaults are those in common use, rather than the paper's."""
 
     episodes_per_update: int = override(PolicyGradientSettings, "episodes_per_update", 8)
     hidden: tuple[int, ...] = override(PolicyGradientSettings, "hidden", (256, 256))
     policy_learning_rate: float = override(
         PolicyGradientSettings, "policy_learning_rate", by_network(table=0.01, mlp=3e-4)
-    )
-    value_learning_rate: float = setting(
-        Rule(lambda s, env: s.policy_learning_rate, "the policy's"),
-        "Step size of the value function.",
-        above=0,
     )
     annealing_episodes: int = setting(
         0,
@@ -48,18 +43,6 @@ class PPOSettings(PolicyGradientSettings):
         aliases=("batch_size",),
     )
     gae_lambda: float = setting(0.95, "How far advantages look ahead before they trust the values.", least=0, most=1)
-    value_targets: str = setting(
-        "td_lambda",
-        "What values are fitted to: 'td_lambda', the values plus the advantages, which are less noisy, or "
-        "'monte_carlo', the rewards to go, as in Algorithm 2.",
-        choices=("td_lambda", "monte_carlo"),
-    )
-    normalise_values: bool = setting(
-        by_network(table=False, mlp=True),
-        "Whether a network learns values in standard deviations from the running mean of what they are fitted to, so "
-        "that one step size serves rewards of any size.",
-        aliases=("normalize_values",),
-    )
     clip_range: float = setting(0.2, "epsilon: ratios of steps are clipped to 1 - epsilon and 1 + epsilon.", above=0)
     target_kl: float = setting(
         by_network(table=0.0, mlp=0.05),
@@ -73,7 +56,6 @@ class PPOSettings(PolicyGradientSettings):
         least=0,
         aliases=("ent_coef",),
     )
-    value_coefficient: float = setting(0.5, "Weight of the squared error of the values.", above=0, aliases=("vf_coef",))
     max_gradient_norm: float = setting(
         0.5,
         "Longer gradients are scaled down to this norm, the policy's and the value function's each on its own.",
@@ -86,6 +68,36 @@ class PPOSettings(PolicyGradientSettings):
         "deviation.",
         aliases=("normalize_advantage", "normalize_advantages"),
     )
+
+    def make_update(
+        self, policy: Policy, value: Value | None, measure: Measure | None, risk_aversion: float, **credit: Any
+    ) -> PPOUpdate:
+        """See `PolicyGradientSettings`."""
+        return PPOUpdate(policy, measure, risk_aversion, self, value, **credit)
+
+
+@dataclass(frozen=True)
+class PPOSettings(ClippedSettings):
+    """Settings of PPO."""
+
+    value_learning_rate: float = setting(
+        Rule(lambda s, env: s.policy_learning_rate, "the policy's"),
+        "Step size of the value function.",
+        above=0,
+    )
+    value_targets: str = setting(
+        "td_lambda",
+        "What values are fitted to: 'td_lambda', the values plus the advantages, which are less noisy, or "
+        "'monte_carlo', the rewards to go, as in Algorithm 2.",
+        choices=("td_lambda", "monte_carlo"),
+    )
+    normalise_values: bool = setting(
+        by_network(table=False, mlp=True),
+        "Whether a network learns values in standard deviations from the running mean of what they are fitted to, so "
+        "that one step size serves rewards of any size.",
+        aliases=("normalize_values",),
+    )
+    value_coefficient: float = setting(0.5, "Weight of the squared error of the values.", above=0, aliases=("vf_coef",))
     bootstrap_on_truncation: bool = bootstrap_setting(True)
 
     def resolve(self, context: EnvKind) -> Self:
@@ -94,12 +106,6 @@ class PPOSettings(PolicyGradientSettings):
         if resolved.network == "table" and resolved.normalise_values:
             raise ValueError("normalise_values=True: it is for networks, and this is a table. Leave it out.")
         return resolved
-
-    def make_update(
-        self, policy: Policy, value: Value, measure: Measure | None, risk_aversion: float, **credit: Any
-    ) -> PPOUpdate:
-        """See `PolicyGradientSettings`."""
-        return PPOUpdate(policy, measure, risk_aversion, self, value, **credit)
 
 
 def risk_ratios_setting(default: str) -> Any:

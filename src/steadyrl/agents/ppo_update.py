@@ -34,11 +34,13 @@ FINAL_STEP_SHARE = 0.1
 class PPOUpdate(PolicyGradientUpdate):
     """Algorithm 2 for one policy, one value function and at most one measure of risk.
 
+    Without a value function there is no mean part: what is ascended is the credit of the critic alone.
+
     The objective is a mean over steps, so everything is divided by nT, as the paper's mean_grad is; T is the mean
     length where lengths differ (deviation 40).
     """
 
-    value: Value
+    value: Value | None
 
     @property
     def batch_kind(self) -> BatchKind:
@@ -65,8 +67,10 @@ class PPOUpdate(PolicyGradientUpdate):
     def init(self, key: Array) -> Learner:
         """An untrained learner."""
         k_policy, k_value, k_order = jax.random.split(key, 3)
-        phi = self.value.init(k_value)
-        learner = super().init(k_policy)._replace(phi=phi, phi_optimiser=self.value_optimiser.init(phi))
+        learner = super().init(k_policy)
+        if self.value is not None:
+            phi = self.value.init(k_value)
+            learner = learner._replace(phi=phi, phi_optimiser=self.value_optimiser.init(phi))
         if self.settings.annealing_episodes:
             learner = learner._replace(updates=jnp.int32(0))
         return learner._replace(key=jax.random.key_data(k_order)) if self.settings.minibatch_size else learner
@@ -108,8 +112,10 @@ class PPOUpdate(PolicyGradientUpdate):
         return learner, metrics
 
     def advantages(self, learner: Learner, episodes: EpisodeBatch) -> tuple[Array, Array, Array]:
-        """A, g and V [n, L], from the values as they are when the batch is new."""
+        """A, g and V [n, L], from the values as they are when the batch is new; 0 without a value function."""
         gamma, mask = self.settings.gamma, jnp.asarray(episodes.mask, jnp.float32)
+        if self.value is None:
+            return jnp.zeros_like(mask), jnp.zeros_like(mask), jnp.zeros_like(mask)
         V = self.value(learner.phi, jnp.asarray(episodes.observations)) * mask
         rewards = jnp.asarray(episodes.rewards, V.dtype)
         if self.settings.bootstrap_on_truncation:
@@ -156,6 +162,7 @@ class PPOUpdate(PolicyGradientUpdate):
 
     def value_loss(self, phi: Any, steps: PPOSteps) -> Array:
         """The mean squared error of the values, in their own units, times its coefficient."""
+        assert self.value is not None
         error = (self.value(phi, steps.observations) - steps.targets) / self.value_unit(phi)
         loss: Array = self.settings.value_coefficient * (steps.shares * error**2).sum()
         return loss
@@ -174,7 +181,9 @@ class PPOUpdate(PolicyGradientUpdate):
         return self.descend(learner, gradient)._replace(risk=state), metrics
 
     def step_values(self, learner: Learner, steps: PPOSteps) -> tuple[Learner, Metrics]:
-        """One step of the value function."""
+        """One step of the value function, if there is one."""
+        if self.value is None:
+            return learner, {}
         phi = learner.phi
         loss, gradient = jax.value_and_grad(self.value_loss)(phi, steps)
         moves, optimiser = self.value_optimiser.update(gradient, learner.phi_optimiser, phi)
@@ -195,7 +204,7 @@ class PPOUpdate(PolicyGradientUpdate):
         mean = (steps.shares * steps.targets).sum()
         variance = (steps.shares * (steps.targets - mean) ** 2).sum()
         error = (steps.shares * (steps.targets - V) ** 2).sum()
-        metrics = {"explained_variance": explained_variance(error, variance)}
+        metrics = {} if self.value is None else {"explained_variance": explained_variance(error, variance)}
         if self.measure is not None:
             sample = Sample(returns, jnp.ones_like(returns), jnp.ones_like(returns, bool), order)
             metrics |= weight_metrics(self.measure.weights(sample, state)[0])

@@ -24,8 +24,9 @@ from jax import Array
 
 from steadyrl.agents.networks.quantiles import pinball_loss
 from steadyrl.agents.networks.running_scale import RunningScale
+from steadyrl.agents.trajectory_credit import discounts_of, laws_of_others, remember
 from steadyrl.base.pytree import Leaf, register_pytree
-from steadyrl.risk import Law, RiskMeasure
+from steadyrl.risk import Law, LawMeasure
 from steadyrl.training.batch import Steps
 from steadyrl.training.minibatches import Minibatches
 from steadyrl.training.returns import rewards_to_go
@@ -80,7 +81,7 @@ class RiskCritic:
     """Learns the distribution of the return still to come, and credits steps with what they changed. A pytree."""
 
     network: Quantiles
-    measure: Leaf[RiskMeasure]
+    measure: Leaf[LawMeasure]
     discount: Leaf[float]
     """Of the return whose risk is measured."""
     decay: Leaf[float]
@@ -119,7 +120,7 @@ class RiskCritic:
         Episode i is judged by the law of the others and of remembered returns, and by what was learned before: neither
         depends on its own actions.
         """
-        discounts = self._discounts(steps)
+        discounts = discounts_of(steps, self.discount)
         gained = steps.rewards * discounts
         returns, so_far = gained.sum(axis=-1), jnp.cumsum(gained, axis=-1) - gained
         quantiles = self.network(state.parameters, steps.observations, _times(state, steps))
@@ -136,10 +137,7 @@ class RiskCritic:
 
     def laws_of_others(self, state: CriticState, returns: Array) -> Law:
         """For each of n episodes the law of all returns but its own: [n, n + m] each."""
-        n = returns.size
-        values = jnp.concatenate([returns, state.returns])
-        mass = jnp.concatenate([1 - jnp.eye(n), jnp.broadcast_to(state.known, (n, state.known.size))], axis=-1)
-        return Law(jnp.broadcast_to(values, mass.shape), mass / mass.sum(axis=-1, keepdims=True))
+        return laws_of_others(returns, state.returns, state.known)
 
     def fit(self, state: CriticState, steps: Steps) -> tuple[CriticState, Array]:
         """The critic after learning from a batch, and its loss in the last pass."""
@@ -178,18 +176,16 @@ class RiskCritic:
         state = state._replace(parameters=learned[0], optimiser=learned[1], key=jax.random.key_data(k_next))
         return state, losses[-1]
 
-    def _discounts(self, steps: Steps) -> Array:
-        return self.discount ** jnp.arange(steps.rewards.shape[1])
-
     def _remember(self, state: CriticState, steps: Steps, to_come: Array) -> CriticState:
         """The state with the returns of a batch, and moments that include it."""
-        n, m = len(to_come), self.returns_remembered
-        returns = (steps.rewards * self._discounts(steps)).sum(axis=-1)
+        n = len(to_come)
+        returns = (steps.rewards * discounts_of(steps, self.discount)).sum(axis=-1)
+        latest, known = remember(returns, state.returns, state.known)
         return state._replace(
             scale=state.scale.updated(to_come, steps.mask / steps.mask.sum(), n),
             length=state.length + state.scale.weight(n) * (steps.mask.sum() / n - state.length),
-            returns=jnp.concatenate([returns, state.returns])[:m],
-            known=jnp.concatenate([jnp.ones(n), state.known])[:m],
+            returns=latest,
+            known=known,
         )
 
 

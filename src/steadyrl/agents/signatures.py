@@ -56,20 +56,20 @@ class PPOKwargs(TypedDict, total=False):
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
-    value_targets: Literal["td_lambda", "monte_carlo"]
-    normalise_values: bool | Auto
-    normalize_values: bool | Auto
     clip_range: float
     target_kl: float | Auto
     entropy_coefficient: float | Auto
     ent_coef: float | Auto
-    value_coefficient: float
-    vf_coef: float
     max_gradient_norm: float
     max_grad_norm: float
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    value_targets: Literal["td_lambda", "monte_carlo"]
+    normalise_values: bool | Auto
+    normalize_values: bool | Auto
+    value_coefficient: float
+    vf_coef: float
     bootstrap_on_truncation: bool
 
 
@@ -108,20 +108,20 @@ class MeanGiniKwargs(TypedDict, total=False):
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
-    value_targets: Literal["td_lambda", "monte_carlo"]
-    normalise_values: bool | Auto
-    normalize_values: bool | Auto
     clip_range: float
     target_kl: float | Auto
     entropy_coefficient: float | Auto
     ent_coef: float | Auto
-    value_coefficient: float
-    vf_coef: float
     max_gradient_norm: float
     max_grad_norm: float
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    value_targets: Literal["td_lambda", "monte_carlo"]
+    normalise_values: bool | Auto
+    normalize_values: bool | Auto
+    value_coefficient: float
+    vf_coef: float
     bootstrap_on_truncation: bool
     risk_ratios: Literal["step", "trajectory"]
     ratio_bound: float
@@ -155,20 +155,20 @@ class MVOKwargs(TypedDict, total=False):
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
-    value_targets: Literal["td_lambda", "monte_carlo"]
-    normalise_values: bool | Auto
-    normalize_values: bool | Auto
     clip_range: float
     target_kl: float | Auto
     entropy_coefficient: float | Auto
     ent_coef: float | Auto
-    value_coefficient: float
-    vf_coef: float
     max_gradient_norm: float
     max_grad_norm: float
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    value_targets: Literal["td_lambda", "monte_carlo"]
+    normalise_values: bool | Auto
+    normalize_values: bool | Auto
+    value_coefficient: float
+    vf_coef: float
     bootstrap_on_truncation: bool
     risk_ratios: Literal["step", "trajectory"]
     ratio_bound: float
@@ -204,20 +204,20 @@ class TamarKwargs(TypedDict, total=False):
     minibatch_size: int
     batch_size: int
     gae_lambda: float
-    value_targets: Literal["td_lambda", "monte_carlo"]
-    normalise_values: bool | Auto
-    normalize_values: bool | Auto
     clip_range: float
     target_kl: float | Auto
     entropy_coefficient: float | Auto
     ent_coef: float | Auto
-    value_coefficient: float
-    vf_coef: float
     max_gradient_norm: float
     max_grad_norm: float
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    value_targets: Literal["td_lambda", "monte_carlo"]
+    normalise_values: bool | Auto
+    normalize_values: bool | Auto
+    value_coefficient: float
+    vf_coef: float
     bootstrap_on_truncation: bool
     risk_ratios: Literal["step", "trajectory"]
     ratio_bound: float
@@ -251,20 +251,20 @@ class MVPKwargs(TypedDict, total=False):
     minibatch_size: int
     batch_size: int
     gae_lambda: float
-    value_targets: Literal["td_lambda", "monte_carlo"]
-    normalise_values: bool | Auto
-    normalize_values: bool | Auto
     clip_range: float
     target_kl: float | Auto
     entropy_coefficient: float | Auto
     ent_coef: float | Auto
-    value_coefficient: float
-    vf_coef: float
     max_gradient_norm: float
     max_grad_norm: float
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    value_targets: Literal["td_lambda", "monte_carlo"]
+    normalise_values: bool | Auto
+    normalize_values: bool | Auto
+    value_coefficient: float
+    vf_coef: float
     bootstrap_on_truncation: bool
     risk_ratios: Literal["step", "trajectory"]
     ratio_bound: float
@@ -366,6 +366,8 @@ class MeanRiskKwargs(TypedDict, total=False):
 
     risk_aversion: float
     measure: str
+    alpha: float | Auto | None
+    beta: float | Auto | None
     mean: Literal["vpg", "ppo"]
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
@@ -396,20 +398,61 @@ class MeanRiskKwargs(TypedDict, total=False):
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float
-    value_targets: Literal["td_lambda", "monte_carlo"]
-    normalise_values: bool | Auto
-    normalize_values: bool | Auto
     clip_range: float
     target_kl: float | Auto
     entropy_coefficient: float | Auto
     ent_coef: float | Auto
-    value_coefficient: float
-    vf_coef: float
     max_gradient_norm: float
     max_grad_norm: float
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    value_targets: Literal["td_lambda", "monte_carlo"]
+    normalise_values: bool | Auto
+    normalize_values: bool | Auto
+    value_coefficient: float
+    vf_coef: float
     bootstrap_on_truncation: bool
     risk_ratios: Literal["step", "trajectory"]
     ratio_bound: float
+
+
+class CVaRKwargs(TypedDict, total=False):
+    """Settings of `CVaR`."""
+
+    alpha: float
+    mean: Literal["vpg", "ppo"]
+    policy_learning_rate: float | Auto
+    learning_rate: float | Auto
+    network: Literal["auto", "table", "mlp"] | Auto
+    hidden: tuple[int, ...] | list[int]
+    episodes_per_update: int | Auto
+    gamma: float
+    normalise_observations: bool | Auto
+    normalize_observations: bool | Auto
+    max_episode_steps: int
+    optimiser: Literal["sgd", "adam"]
+    optimizer: Literal["sgd", "adam"]
+    initial_log_std: float
+    log_std_init: float
+    initial_output_scale: float
+    inner_updates: int | Auto
+    n_epochs: int | Auto
+    ratio_range: float
+    least_selected: float
+    estimator: Literal["capping", "plain"]
+    risk_discount: float
+    gae_lambda: float
+    risk_critic_learning_rate: float | Auto
+    returns_remembered: int | Auto
+    minibatch_size: int | Auto
+    batch_size: int | Auto
+    clip_range: float
+    target_kl: float | Auto
+    entropy_coefficient: float | Auto
+    ent_coef: float | Auto
+    max_gradient_norm: float
+    max_grad_norm: float
+    normalise_advantages: bool
+    normalize_advantage: bool
+    normalize_advantages: bool

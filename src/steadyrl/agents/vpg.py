@@ -33,8 +33,8 @@ VJP = Callable[[Array], tuple[Any]]
 
 
 @dataclass(frozen=True)
-class VPGSettings(PolicyGradientSettings):
-    """Settings of Algorithm 1. M, delta and beta are the paper's for the Guarded Maze."""
+class ReuseSettings(PolicyGradientSettings):
+    """How often Algorithm 1 uses a batch. M, delta and beta are the paper's for the Guarded Maze."""
 
     inner_updates: int = setting(
         10, "M: the most updates that one batch of episodes is used for.", least=1, aliases=("n_epochs",)
@@ -45,24 +45,33 @@ class VPGSettings(PolicyGradientSettings):
     least_selected: float = setting(
         0.6, "beta: a batch is dropped once fewer than this share of its trajectories is in range.", least=0, most=1
     )
-    value_learning_rate: float = setting(
-        Rule(lambda s, env: 10 * s.policy_learning_rate, "10 times the policy's"),
-        "Step size of the value function.",
-        above=0,
-    )
 
     def make_update(
-        self, policy: Policy, value: Value, measure: Measure | None, risk_aversion: float, **credit: Any
+        self, policy: Policy, value: Value | None, measure: Measure | None, risk_aversion: float, **credit: Any
     ) -> VPGUpdate:
         """See `PolicyGradientSettings`."""
         return VPGUpdate(policy, measure, risk_aversion, self, value, **credit)
 
 
 @dataclass(frozen=True)
-class VPGUpdate(PolicyGradientUpdate):
-    """Algorithm 1 for one policy, one value function and at most one measure of risk."""
+class VPGSettings(ReuseSettings):
+    """Settings of Algorithm 1."""
 
-    value: Value
+    value_learning_rate: float = setting(
+        Rule(lambda s, env: 10 * s.policy_learning_rate, "10 times the policy's"),
+        "Step size of the value function.",
+        above=0,
+    )
+
+
+@dataclass(frozen=True)
+class VPGUpdate(PolicyGradientUpdate):
+    """Algorithm 1 for one policy, one value function and at most one measure of risk.
+
+    Without a value function there is no mean part: what is ascended is the credit of the critic alone.
+    """
+
+    value: Value | None
 
     @property
     def value_optimiser(self) -> optax.GradientTransformation:
@@ -72,13 +81,15 @@ class VPGUpdate(PolicyGradientUpdate):
     def init(self, key: Array) -> Learner:
         """An untrained learner."""
         k_policy, k_value = jax.random.split(key)
+        if self.value is None:
+            return super().init(k_policy)
         phi = self.value.init(k_value)
         return super().init(k_policy)._replace(phi=phi, phi_optimiser=self.value_optimiser.init(phi))
 
     def update(self, learner: Learner, batch: Batch) -> tuple[Learner, Metrics]:
         """Ascend on one batch at most M times, while enough trajectories stay in range; metrics of the last step."""
         learner, credit, credit_metrics = self.credit_steps(learner, batch)
-        batch = batch if self.critic is None else batch.with_credit(credit)
+        batch = self.credited(batch, credit)
         old_log_prob = self.log_prob(learner.theta, batch)
         returns = self.risk_returns(batch)
         order = Order.of(returns)
@@ -103,6 +114,12 @@ class VPGUpdate(PolicyGradientUpdate):
         m, _, learner, metrics = jax.lax.while_loop(cond, body, start)
         metrics |= credit_metrics | self._policy_metrics(learner, batch, old_log_prob)
         return learner, {**metrics, "updates": m}
+
+    def credited(self, batch: Batch, credit: Array) -> Batch:
+        """The batch with what weighs log pi: rewards to go, and the credit of the critic, or the latter alone."""
+        if self.critic is None:
+            return batch
+        return (batch.without_rewards() if self.value is None else batch).with_credit(credit)
 
     def select(self, batch: Batch, log_ratios: Array) -> tuple[Array, Array]:
         """The ratio of each trajectory, and which are in [1 - delta, 1 + delta]; 0 for the others."""
@@ -150,6 +167,9 @@ class VPGUpdate(PolicyGradientUpdate):
         The steps are taken in the order of collection, not of the sorted returns: sorted, the baseline of a trajectory
         would depend on its own rank and bias the mean part (deviation 5).
         """
+        value = self.value
+        if value is None:
+            return jnp.zeros_like(batch.state_visits), learner.phi, learner.phi_optimiser
 
         def body(carry: tuple[Any, Any], item: Any) -> tuple[tuple[Any, Any], Array]:
             *trajectory, chosen = item
@@ -164,7 +184,7 @@ class VPGUpdate(PolicyGradientUpdate):
             phi, optimiser = carry
 
             def loss(phi: Any) -> tuple[Array, Array]:
-                V = self.value(phi, s)
+                V = value(phi, s)
                 # The mean of (V - g)^2 over the steps, less the part that does not depend on phi.
                 return (visits * V**2 - 2 * g * V).sum() / T, V
 
@@ -179,6 +199,8 @@ class VPGUpdate(PolicyGradientUpdate):
 
     def _value_metrics(self, batch: Batch, sample: Sample, V: Array) -> Metrics:
         """Mean squared error and explained variance over the steps of the selected trajectories, before the fit."""
+        if self.value is None:
+            return {}
         chosen = sample.where.astype(V.dtype)
         steps, g_squared = (chosen * batch.lengths).sum(), (chosen * batch.squared_rewards_to_go).sum()
         g = chosen[:, None] * batch.state_rewards_to_go
@@ -190,7 +212,8 @@ class VPGUpdate(PolicyGradientUpdate):
         return weight_metrics(eta) if self.measure is not None else {}
 
     def _no_metrics(self) -> Metrics:
-        names = ("policy_loss", "gradient_norm", "value_loss", "explained_variance", *self._risk_metrics(jnp.zeros(1)))
+        of_values = () if self.value is None else ("value_loss", "explained_variance")
+        names = ("policy_loss", "gradient_norm", *of_values, *self._risk_metrics(jnp.zeros(1)))
         return dict.fromkeys(names, jnp.float32(0))
 
     def _policy_metrics(self, learner: Learner, batch: Batch, old_log_prob: Array) -> Metrics:

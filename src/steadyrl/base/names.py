@@ -45,3 +45,14 @@ def choose(kind: str, name: str, known: Mapping[str, T]) -> T:
 def plain(name: str) -> str:
     """A name without what people get wrong first: capitals, dashes and underscores."""
     return name.lower().replace("_", "").replace("-", "")
+
+
+def split_number(text: str) -> tuple[str, float | None]:
+    """A name and the number after its colon, if there is one: "cvar:0.2" is ("cvar", 0.2)."""
+    name, colon, number = text.partition(":")
+    if not colon:
+        return name.strip(), None
+    try:
+        return name.strip(), float(number)
+    except ValueError:
+        raise ValueError(f"{text}: a number is needed after the colon, as in {name.strip()}:0.2.") from None

@@ -85,7 +85,7 @@ def override(cls: type[Settings], name: str, default: Any) -> Any:
 
 @dataclass(frozen=True)
 class Settings:
-    """Base of every agent's settings. A JAX pytree whose leaves are the numbers declared as `float`.
+    """Base of every agent's settings. A JAX pytree whose leaves are the numbers declared as `float` or `float | None`.
 
     What a program is compiled for is the rest: whole numbers, switches and choices.
     """
@@ -154,7 +154,7 @@ def _also(aliases: tuple[Alias, ...]) -> str:
 
 def _floats(cls: type) -> list[str]:
     hints = typing.get_type_hints(cls)
-    return [field.name for field in dataclasses.fields(cls) if hints[field.name] is float]
+    return [field.name for field in dataclasses.fields(cls) if hints[field.name] in (float, float | None)]
 
 
 class _Resolver:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Environment = Annotated[str | None, named("ENV")]
 Discount = Annotated[float | None, named("GAMMA")]
+Measures = Annotated[str, named("NAMES")]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Evaluate:
     """Take the agent's most likely action instead of drawing one."""
     seed: int = 0
     """Seed of the episodes and of the intervals."""
+    measures: Measures = ""
+    """Further measures to report, separated by commas, such as semivariance,cvar:0.2 (docs/measures.md lists them)."""
     histogram: Annotated[Path | None, named("FILE")] = None
     """Write a picture of the returns to this file, such as returns.png; no picture by default."""
     json: Flag = False
@@ -50,16 +53,16 @@ class Evaluate:
         """Run the command."""
         from steadyrl.evaluation.evaluate import evaluate
         from steadyrl.evaluation.histogram import check_picture
+        from steadyrl.evaluation.reported import requested
 
+        names = tuple(requested(self.measures))
         # Absolute, because environments may change the folder.
         picture = None if self.histogram is None else check_picture(self.histogram).absolute()
         stored = _Stored.read(self.path)
         stored.warn_if_unfinished()
         options = options_of(self.env_set)
         env = stored.environment(self.env, options)
-        report = evaluate(
-            stored.agent, env, self.episodes, gamma=self.gamma, deterministic=self.deterministic, seed=self.seed
-        )
+        report = evaluate(stored.agent, env, self.episodes, self.gamma, self.deterministic, self.seed, names)
         env_id, env_options = stored.described(self.env, options)
         deterministic = self.deterministic or stored.agent.is_deterministic
         if self.json:
@@ -92,13 +95,17 @@ class Compare:
     """Take the agents' most likely actions instead of drawing them."""
     seed: int = 0
     """Seed of the episodes and of the intervals."""
+    measures: Measures = ""
+    """Further measures to report, separated by commas, such as semivariance,cvar:0.2 (docs/measures.md lists them)."""
     json: Flag = False
     """Print JSON instead of a table."""
 
     def __call__(self) -> None:
         """Run the command."""
         from steadyrl.evaluation.compare import compare
+        from steadyrl.evaluation.reported import requested
 
+        names = tuple(requested(self.measures))
         a, b = _Stored.read(self.a), _Stored.read(self.b)
         for stored in (a, b):
             stored.warn_if_unfinished()
@@ -108,7 +115,7 @@ class Compare:
             )
         options = options_of(self.env_set)
         env = a.environment(self.env, options)
-        compared = compare(a.agent, b.agent, env, self.episodes, self.gamma, self.deterministic, self.seed)
+        compared = compare(a.agent, b.agent, env, self.episodes, self.gamma, self.deterministic, self.seed, names)
         env_id, env_options = a.described(self.env, options)
         deterministic = [self.deterministic or stored.agent.is_deterministic for stored in (a, b)]
         if self.json:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,22 +11,21 @@ from numpy.typing import NDArray
 
 from steadyrl.envs.resolve import EnvLike
 from steadyrl.evaluation.evaluate import check, discount_of, evaluate
+from steadyrl.evaluation.reported import lower_is_better, requested, stacked, statistics
 from steadyrl.evaluation.risk_report import (
     CONFIDENCE,
-    REPORTED,
     Estimate,
     Risk,
     RiskReport,
     aligned,
     bootstrap_intervals,
     json_number,
-    measures,
     metric_text,
     number_text,
     risk_dict,
+    risk_of,
+    row_names,
 )
-
-LOWER_IS_BETTER = ("standard_deviation", "variance", "gini_deviation")
 
 
 def compare(
@@ -36,6 +36,7 @@ def compare(
     gamma: float | None = None,
     deterministic: bool = False,
     seed: int = 0,
+    measures: str | Iterable[str] = (),
 ) -> Comparison:
     """Evaluate two policies in the same environment and report a - b for every measure, with confidence intervals.
 
@@ -58,11 +59,13 @@ def compare(
             comparable. Undiscounted returns do not depend on it.
         deterministic: Whether an agent or `predict` takes its most likely action.
         seed: Seed of the episodes, of an agent's actions and of the intervals.
+        measures: Names of further measures, as in `evaluate`.
     """
+    names = tuple(requested(measures))
     for policy in (policy_a, policy_b):
         check(policy, env, episodes, seed)
     a, b = (
-        evaluate(policy, env, episodes, discount, deterministic, seed)
+        evaluate(policy, env, episodes, discount, deterministic, seed, names)
         for policy, discount in zip((policy_a, policy_b), _discounts(policy_a, policy_b, gamma), strict=True)
     )
     return Comparison.of(a, b)
@@ -81,7 +84,10 @@ class Comparison(Risk):
 
     @classmethod
     def of(cls, a: RiskReport, b: RiskReport) -> Comparison:
-        """Compare two reports with the same number of episodes and seed; see `discounted` about their discounts."""
+        """Compare two reports with the same number of episodes and seed, in all measures that both have.
+
+        See `discounted` about their discounts.
+        """
         for name in ("episodes", "seed"):
             if getattr(a, name) != getattr(b, name):
                 raise ValueError(
@@ -104,7 +110,7 @@ class Comparison(Risk):
         """For each measure of the undiscounted returns, the better policy, "a" or "b"; None if inconclusive.
 
         A difference is conclusive if its interval excludes 0. Higher is better for the mean and CVaR, lower for
-        dispersion.
+        dispersion and entropic risk.
         """
         return _better(self)
 
@@ -158,29 +164,29 @@ def _has_gamma(policy: Any) -> bool:
 
 def _difference(a: Risk, b: Risk, A: NDArray[np.float64], B: NDArray[np.float64], seed: int) -> Risk:
     """Every measure of the returns `A` [n] minus that of `B` [n], which are paired by episode."""
-    extremes: dict[str, Any] = {"minimum": a.minimum - b.minimum, "maximum": a.maximum - b.maximum}
-    values = {name: getattr(a, name).value - getattr(b, name).value for name in REPORTED}
+    more = [name for name in a.measures if name in b.measures]
+    extremes, functions = (a.minimum - b.minimum, a.maximum - b.maximum), statistics(more)
+    values = {name: a.estimates[name].value - b.estimates[name].value for name in functions}
     if a.minimum == a.maximum and b.minimum == b.maximum:
-        constant: dict[str, Any] = {name: Estimate(value, value, value) for name, value in values.items()}
-        return Risk(**constant, **extremes)
+        return risk_of({name: Estimate(value, value, value) for name, value in values.items()}, *extremes, more)
+    measured = stacked(functions)
 
     def statistic(R_a: NDArray[np.float64], R_b: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-        return measures(R_a) - measures(R_b)
+        return measured(R_a) - measured(R_b)
 
     # Returns near the largest float have infinite variances, whose difference is NaN.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         low, high = bootstrap_intervals((A, B), statistic, seed).tolist()
-    limits = zip(REPORTED, low, high, strict=True)
-    estimates: dict[str, Any] = {name: Estimate(values[name], lower, upper) for name, lower, upper in limits}
-    return Risk(**estimates, **extremes)
+    limits = zip(functions, low, high, strict=True)
+    return risk_of({name: Estimate(values[name], lower, upper) for name, lower, upper in limits}, *extremes, more)
 
 
 def _better(difference: Risk) -> dict[str, str | None]:
     winners: dict[str, str | None] = {}
-    for name in REPORTED:
-        _, low, high = getattr(difference, name)
+    lower = lower_is_better(difference.measures)
+    for name, (_, low, high) in difference.estimates.items():
         a_is_higher = True if low > 0 else False if high < 0 else None
-        a_is_better = a_is_higher if a_is_higher is None else a_is_higher != (name in LOWER_IS_BETTER)
+        a_is_better = a_is_higher if a_is_higher is None else a_is_higher != (name in lower)
         winners[name] = None if a_is_better is None else "a" if a_is_better else "b"
     return winners
 
@@ -188,12 +194,11 @@ def _better(difference: Risk) -> dict[str, str | None]:
 def _table(title: str, a: Risk, b: Risk, difference: Risk) -> str:
     winners = _better(difference)
     rows = [[title, "a", "b", "a - b", "better"]]
-    for measure in fields(Risk):
-        values = [getattr(risk, measure.name) for risk in (a, b, difference)]
-        *cells, difference_text = (str(x) if isinstance(x, Estimate) else number_text(x) for x in values)
-        if measure.name in REPORTED:
-            cells = [number_text(x.value) for x in values[:2]]
-        rows.append([measure.name, *cells, difference_text, winners.get(measure.name) or ""])
+    for name in row_names(difference):
+        values = [risk.estimates.get(name) or getattr(risk, name) for risk in (a, b, difference)]
+        cells = [number_text(x.value if isinstance(x, Estimate) else x) for x in values[:2]]
+        difference_text = str(values[2]) if isinstance(values[2], Estimate) else number_text(values[2])
+        rows.append([name, *cells, difference_text, winners.get(name) or ""])
     return aligned(rows)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import gymnasium as gym
@@ -15,6 +16,7 @@ from steadyrl.envs.resolve import EnvLike, resolve
 from steadyrl.envs.running_statistics import running_statistics
 from steadyrl.envs.spaces import shown_space
 from steadyrl.evaluation.play import play_policy
+from steadyrl.evaluation.reported import requested
 from steadyrl.evaluation.risk_report import RiskReport
 
 MAX_EPISODES = 10_000_000
@@ -27,6 +29,7 @@ def evaluate(
     gamma: float | None = None,
     deterministic: bool = False,
     seed: int = 0,
+    measures: str | Iterable[str] = (),
 ) -> RiskReport:
     """Play whole episodes and report the mean and the risk of their returns, with confidence intervals.
 
@@ -44,7 +47,10 @@ def evaluate(
         deterministic: Whether an agent or `predict` takes its most likely action; functions are not affected.
         seed: Of the episodes, of an agent's actions and of the intervals. It cannot reach what `predict` or a
             function draws for itself: seed that at its source, or make it deterministic.
+        measures: Names of further measures to report, such as "semivariance" or "cvar:0.2", where the number is alpha
+            or beta; see `risk.MEASURES`. They are in `report.measures`, by these names.
     """
+    names = tuple(requested(measures))
     check(policy, env, episodes, seed)
     discount = discount_of(policy, gamma)
     made_here = not isinstance(env, gym.Env)
@@ -69,6 +75,7 @@ def evaluate(
         gamma=discount,
         facts=played.metrics,
         seed=seed,
+        measures=names,
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,18 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steadyrl.evaluation.histogram import draw_histogram, text_histogram
-from steadyrl.risk import cvar, gini_deviation, standard_deviation, variance
+from steadyrl.evaluation.reported import REPORTED, requested, stacked, statistics
 from steadyrl.risk.sample import as_returns
-
-REPORTED: dict[str, Callable[[NDArray[np.float64]], Any]] = {
-    "mean": lambda R: R.mean(axis=-1),
-    "standard_deviation": standard_deviation,
-    "variance": variance,
-    "gini_deviation": gini_deviation,
-    "cvar_05": lambda R: cvar(R, alpha=0.05),
-    "cvar_10": lambda R: cvar(R, alpha=0.10),
-}
-"""The measures that have a confidence interval: the `Estimate` fields of `Risk`, as functions over the last axis."""
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
@@ -69,6 +59,13 @@ class Risk:
     """The lowest return. It has no interval, because resampling cannot go beyond the sample."""
     maximum: float
     """The highest return."""
+    measures: dict[str, Estimate] = field(default_factory=dict, kw_only=True)
+    """The measures that were asked for, by name."""
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """All measures with an interval, by name."""
+        return {**{name: getattr(self, name) for name in REPORTED}, **self.measures}
 
 
 @dataclass(frozen=True)
@@ -94,6 +91,7 @@ class RiskReport(Risk):
         gamma: float,
         facts: Mapping[str, Any],
         seed: int,
+        measures: str | Iterable[str] = (),
     ) -> RiskReport:
         """Create a report from the returns of finished episodes.
 
@@ -103,17 +101,19 @@ class RiskReport(Risk):
             gamma: The discount factor of `discounted_returns`.
             facts: Episode metrics, name -> [n]; the report holds their means.
             seed: Seed of the bootstrap; the same seed gives the same intervals.
+            measures: Names of further measures, such as "semivariance" or "cvar:0.2"; see `risk.MEASURES`.
         """
+        names = tuple(requested(measures))
         R, R_gamma = _as_sample(returns), _as_sample(discounted_returns)
         if len(R) != len(R_gamma):
             raise ValueError(
                 f"{len(R)} returns and {len(R_gamma)} discounted returns: each episode needs one of each. "
                 "Pass both for the same episodes."
             )
-        undiscounted = measure_risk(R, seed)
+        undiscounted = measure_risk(R, seed, names)
         return cls(
             **vars(undiscounted),
-            discounted=undiscounted if np.array_equal(R, R_gamma) else measure_risk(R_gamma, seed),
+            discounted=undiscounted if np.array_equal(R, R_gamma) else measure_risk(R_gamma, seed, names),
             gamma=float(gamma),
             facts={name: float(np.mean(values)) for name, values in facts.items()},
             seed=int(seed),
@@ -155,7 +155,7 @@ class RiskReport(Risk):
         if self.gamma < 1:
             columns[f"discounted by {self.gamma:g}"] = _cells(self.discounted)
         table = [["measure", *columns]]
-        table += [[measure.name, *(cells[measure.name] for cells in columns.values())] for measure in fields(Risk)]
+        table += [[name, *(cells[name] for cells in columns.values())] for name in row_names(self)]
         title = f"{self.episodes} episodes, seed {self.seed}; [low, high] at {CONFIDENCE:.0%} confidence"
         blocks = [title, aligned(table)]
         if self.facts:
@@ -164,29 +164,39 @@ class RiskReport(Risk):
         return "\n\n".join(blocks)
 
 
-def measure_risk(returns: ArrayLike, seed: int) -> Risk:
-    """All measures of a sample [n] of at least two returns, with bootstrap confidence intervals.
+def measure_risk(returns: ArrayLike, seed: int, measures: str | Iterable[str] = ()) -> Risk:
+    """All measures of a sample [n] of at least two returns, and the `measures` by name, with confidence intervals.
 
-    Intervals are BCa (bias-corrected and accelerated) for n from 3 to 1000 and percentile intervals otherwise, from
-    2000 resamples up to n = 10,000 and from 20,000,000 / n, but at least 200, for larger n. A measure that BCa cannot
-    handle, such as one that is equal in all resamples, gets a percentile interval. The interval of a constant sample
-    is its value.
+    Intervals are bootstrapped: BCa (bias-corrected and accelerated) for n from 3 to 1000 and percentile intervals
+    otherwise, from 2000 resamples up to n = 10,000 and from 20,000,000 / n, but at least 200, for larger n. A measure
+    that BCa cannot handle, such as one that is equal in all resamples, gets a percentile interval. The interval of a
+    constant sample is its value.
 
     Small samples contain little information about the tail. With 100 exponentially distributed returns, the actual
     coverage is 95 % for the mean, 93 % for the Gini deviation and `cvar_10`, but 88 % for the variance and 87 % for
     `cvar_05`. Use more episodes if you rely on these.
     """
+    more = requested(measures)
     R = _as_sample(returns)
     worst, best = float(R.min()), float(R.max())
     if worst == best:
         # Exactly 0: floating-point error in the mean would give a deviation of about 1e-17.
         constant, zero = Estimate(worst, worst, worst), Estimate(0.0, 0.0, 0.0)
-        return Risk(constant, zero, zero, zero, constant, constant, minimum=worst, maximum=best)
+        known = {name: Estimate(*3 * (one.of_constant(worst),)) for name, one in more.items()}
+        return Risk(constant, zero, zero, zero, constant, constant, minimum=worst, maximum=best, measures=known)
+    functions = statistics(more)
+    statistic = stacked(functions)
     # Returns near the largest float have an infinite variance, which is a valid result.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        estimates = np.stack([measures(R), *bootstrap_intervals((R,), measures, seed)], axis=-1).tolist()
-    by_name: dict[str, Any] = {name: Estimate(*estimate) for name, estimate in zip(REPORTED, estimates, strict=True)}
-    return Risk(**by_name, minimum=worst, maximum=best)
+        estimates = np.stack([statistic(R), *bootstrap_intervals((R,), statistic, seed)], axis=-1).tolist()
+    by_name: dict[str, Any] = {name: Estimate(*estimate) for name, estimate in zip(functions, estimates, strict=True)}
+    return risk_of(by_name, worst, best, more)
+
+
+def risk_of(estimates: Mapping[str, Any], minimum: float, maximum: float, more: Iterable[str]) -> Risk:
+    """From all estimates by name, of which `more` were asked for."""
+    always = {name: estimates[name] for name in REPORTED}
+    return Risk(**always, minimum=minimum, maximum=maximum, measures={name: estimates[name] for name in more})
 
 
 def _as_sample(returns: ArrayLike) -> NDArray[np.float64]:
@@ -198,11 +208,6 @@ def _as_sample(returns: ArrayLike) -> NDArray[np.float64]:
         )
     R.setflags(write=False)
     return R
-
-
-def measures(R: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    """All measures in `REPORTED`, stacked: [..., n] -> [6, ...]. SciPy passes `axis`, which is always the last one."""
-    return np.stack([measure(R) for measure in REPORTED.values()])
 
 
 def bootstrap_intervals(
@@ -240,11 +245,15 @@ def bootstrap_intervals(
 
 def risk_dict(risk: Risk) -> dict[str, Any]:
     """All measures by name, for JSON."""
-    estimates = {name: getattr(risk, name)._asdict() for name in REPORTED}
+    estimates = {
+        name: {key: json_number(x) for key, x in estimate._asdict().items()}
+        for name, estimate in risk.estimates.items()
+    }
     return {
-        **{name: {key: json_number(x) for key, x in estimate.items()} for name, estimate in estimates.items()},
+        **{name: estimates[name] for name in REPORTED},
         "minimum": risk.minimum,
         "maximum": risk.maximum,
+        **({"measures": {name: estimates[name] for name in risk.measures}} if risk.measures else {}),
     }
 
 
@@ -253,9 +262,14 @@ def json_number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def row_names(risk: Risk) -> list[str]:
+    """The rows of a table, in order; a measure of every report that was asked for as well has one row."""
+    return [*REPORTED, "minimum", "maximum", *(name for name in risk.measures if name not in REPORTED)]
+
+
 def _cells(risk: Risk) -> dict[str, str]:
     """Measure -> cell text: one column of the table."""
-    estimates = {name: str(getattr(risk, name)) for name in REPORTED}
+    estimates = {name: str(estimate) for name, estimate in risk.estimates.items()}
     return {**estimates, "minimum": number_text(risk.minimum), "maximum": number_text(risk.maximum)}
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from steadyrl.evaluation.risk_report import CONFIDENCE, MAX_DRAWS, REPORTED, Estimate, measure_risk
+from steadyrl.evaluation.reported import REPORTED
+from steadyrl.evaluation.risk_report import CONFIDENCE, MAX_DRAWS, Estimate, measure_risk
 
 RESAMPLES = 1000
 MIN_RESAMPLES = 200
@@ -24,7 +25,7 @@ def risk_of_seeds(
     Args:
         returns: The returns of each seed's episodes; of longer ones the first episodes are drawn from, as many as all
             seeds have.
-        names: Measures of `risk_report.REPORTED`.
+        names: Measures of `reported.REPORTED`.
     """
     pooled = np.concatenate(returns)
     if len(returns) == 1 or pooled.min() == pooled.max():

@@ -17,12 +17,6 @@ from steadyrl.exact.mdp import FiniteMDP
 
 GRID = 4001
 """Default number of grid points."""
-OBJECTIVES: dict[str, measures.Measure] = {
-    "mean": measures.mean,
-    "variance": measures.variance,
-    "gini_deviation": measures.gini_deviation,
-}
-"""The measures that `gradient` accepts by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +32,8 @@ class ReturnDistribution:
     - `error` = min(E sum |noise|, sqrt(E sum noise^2)) bounds the Wasserstein-1 distance to the true distribution;
     - `gini_deviation` is too large by at most `error`, and never too small: zero-mean noise cannot reduce it;
     - `cvar(alpha)` is too small by at most `error` / (2 alpha), and never too large, for the same reason, and with
-      a factor of 1/2 because the means agree.
+      a factor of 1/2 because the means agree;
+    - `measure(...)` of any other measure is that of the grid, except for "mean", "variance" and "standard_deviation".
 
     Measures are floats, or arrays with the leading axes of the policy.
     """
@@ -76,6 +71,13 @@ class ReturnDistribution:
     def cvar(self, alpha: float) -> Any:
         """The mean of the lower `alpha` tail of G0."""
         return self._measure(measures.cvar(alpha))
+
+    def measure(self, objective: str | measures.Measure) -> Any:
+        """Any measure: by its name, such as "semivariance" or "cvar:0.2", or a function (values, probabilities)."""
+        measure = _measure_of(objective)
+        if measure in (measures.variance, measures.standard_deviation):  # Without what rounding added.
+            return self.variance if measure is measures.variance else self.standard_deviation
+        return self._measure(measure)
 
     def _measure(self, measure: measures.Measure) -> Any:
         return np.asarray(measure(self.values, self.probabilities))[()]
@@ -122,13 +124,13 @@ def gradient(
     """The gradient of a measure of G0 with respect to the logits of a softmax policy.
 
     dM/dlogits = sum_x dM/dp(x) dp(x)/dlogits, where x runs over the possible returns and p is their distribution.
-    It is exact wherever `return_distribution` is. On a grid, "mean" and "variance" remain exact; any other measure is
-    differentiated on the grid, and its gradient converges as `grid` grows (for the Gini deviation in the maze with
-    gamma = 0.999, the default grid gives four correct digits).
+    It is exact wherever `return_distribution` is. On a grid, "mean", "variance" and "standard_deviation" remain exact;
+    any other measure is differentiated on the grid, and its gradient converges as `grid` grows (for the Gini deviation
+    in the maze with gamma = 0.999, the default grid gives four correct digits).
 
     Args:
-        objective: "mean", "variance", "gini_deviation", or a function (values [m], probabilities [m]) ->
-            scalar, written in jax.numpy, such as `cvar(0.1)`.
+        objective: A name, such as "mean", "gini_deviation", "semivariance" or "cvar:0.2"; or a function (values [m],
+            probabilities [m]) -> scalar, written in jax.numpy, such as `cvar(0.1)`.
         mdp: The finite MDP.
         logits: [S, A], the policy parameters; the policy is softmax(logits) over the actions.
         gamma: The discount factor, in (0, 1].
@@ -137,12 +139,7 @@ def gradient(
     Returns:
         [S, A]: the derivative with respect to each logit.
     """
-    measure = OBJECTIVES.get(objective) if isinstance(objective, str) else objective
-    if not callable(measure):
-        raise ValueError(
-            f"objective={objective!r} is not a known measure. Choose one of {', '.join(OBJECTIVES)}, "
-            "or pass a function of (values, probabilities)."
-        )
+    measure = _measure_of(objective)
     logits = np.asarray(logits, dtype=np.float64)
     if logits.shape != (mdp.n_states, mdp.n_actions):
         raise ValueError(
@@ -156,11 +153,28 @@ def gradient(
         )
     with jax.enable_x64(True):
         p, atoms = _prepare(mdp, gamma, grid)
-        probabilities, _ = _evaluate(p, atoms, softmax(logits, axis=-1))
-        per_atom = jax.grad(measure, argnums=1)(jnp.asarray(atoms.values), jnp.asarray(probabilities))
-        # Rounding added `Rounding.squared` to the variance: subtract its gradient.
-        per_rounding = -1.0 if measure is measures.variance else 0.0
-        return np.asarray(recursion.weighted_gradient(p, logits, atoms.unmerge(per_atom), per_rounding))
+        probabilities, rounding = _evaluate(p, atoms, softmax(logits, axis=-1))
+        differentiated, factor, per_rounding = measure, 1.0, 0.0
+        if measure in (measures.variance, measures.standard_deviation):
+            # Rounding added `Rounding.squared` to the variance: subtract its gradient.
+            differentiated, per_rounding = measures.variance, -1.0
+        if measure is measures.standard_deviation:
+            variance = float(measures.variance(atoms.values, probabilities) - rounding.squared)
+            factor = 0.5 / np.sqrt(variance) if variance > 0 else 0.0
+        per_atom = jax.grad(differentiated, argnums=1)(jnp.asarray(atoms.values), jnp.asarray(probabilities))
+        gradient = recursion.weighted_gradient(p, logits, atoms.unmerge(per_atom), per_rounding)
+        return factor * np.asarray(gradient)
+
+
+def _measure_of(objective: str | measures.Measure) -> measures.Measure:
+    if isinstance(objective, str):
+        return measures.by_name(objective)
+    if not callable(objective):
+        raise ValueError(
+            f"objective={objective!r} is not a known measure. Choose one of "
+            f"{', '.join([*measures.BY_NAME, *measures.WITH_NUMBER])}, or pass a function of (values, probabilities)."
+        )
+    return objective
 
 
 class _Atoms(NamedTuple):

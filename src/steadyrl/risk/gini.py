@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from steadyrl.risk.measure import Law, Order, RiskMeasure, Sample
+from steadyrl.risk.measure import Law, Order, Properties, RiskMeasure, Sample
 from steadyrl.risk.sample import as_mass, as_scaled_returns
 
 
@@ -121,5 +121,8 @@ def gini_utility(returns: Any, law: Law) -> Any:
     return -(g * (2 * F[below] - 1) + partial_mean[-1] - 2 * partial_mean[below])
 
 
-GINI = RiskMeasure(value=gini_deviation, weights=_unbiased, utility=gini_utility, min_episodes=3)
-GINI_PAPER = RiskMeasure(value=gini_deviation, weights=_paper, utility=gini_utility)
+_PROPERTIES = Properties(location_invariant=True, degree=1, sub_additive=True, respects_convex_order=True)
+GINI = RiskMeasure(
+    value=gini_deviation, weights=_unbiased, utility=gini_utility, min_episodes=3, properties=_PROPERTIES
+)
+GINI_PAPER = RiskMeasure(value=gini_deviation, weights=_paper, utility=gini_utility, properties=_PROPERTIES)

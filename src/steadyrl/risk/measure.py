@@ -13,11 +13,12 @@ the divisor of the sum is part of the weights. One signature carries the four sh
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from steadyrl.base.pytree import Leaf, register_pytree
 
@@ -62,6 +63,49 @@ class Law(NamedTuple):
     """[m]."""
     probabilities: Any
     """[m]: of each, adding up to 1."""
+
+    @property
+    def mirrored(self) -> Law:
+        """The law of -X."""
+        return Law(-self.returns, self.probabilities)
+
+    @property
+    def noise(self) -> Any:
+        """Differences between returns that are as small as this may be rounding errors."""
+        return 8 * np.finfo(self.returns.dtype).eps * (abs(self.returns) * (self.probabilities > 0)).max()
+
+    def centered(self, returns: Any) -> tuple[Any, Law]:
+        """`returns` less E[X], and the law of X - E[X]; large returns that differ little keep their precision."""
+        # From a return of the law: if all of its returns are equal, so are the differences, exactly.
+        one = self.returns[self.probabilities.argmax()]
+        differences = self.returns - one
+        mean = self.probabilities @ differences
+        return returns - one - mean, Law(differences - mean, self.probabilities)
+
+    def quantile(self, level: Any) -> Any:
+        """The smallest return that at least a share `level` of the returns does not exceed."""
+        order = self.returns.argsort()
+        ascending, F = self.returns[order], self.probabilities[order].cumsum()
+        # A little less than the level: sums of probabilities in 32 bits may fall short of it.
+        return ascending[(level * (1 - 1e-5) > F).sum().clip(max=ascending.size - 1)]
+
+
+class Properties(NamedTuple):
+    """What holds for a measure of any law of returns. Where a field is False, there is a counterexample."""
+
+    location_invariant: bool
+    """measure(X + c) = measure(X): it measures how returns differ, not how high they are."""
+    degree: int | None
+    """measure(c X) = c^degree measure(X) for all c > 0: positive homogeneity. None if it is not homogeneous."""
+    sub_additive: bool
+    """measure(X + Y) <= measure(X) + measure(Y)."""
+    respects_convex_order: bool
+    """A mean-preserving spread of the returns never lowers it."""
+
+    @property
+    def coherent(self) -> bool:
+        """As a measure of variability (Furman et al. 2017), or as a risk measure if it is not location-invariant."""
+        return self.degree == 1 and self.sub_additive
 
 
 Utility = Callable[[Any, Law], Any]
@@ -110,9 +154,57 @@ class RiskMeasure:
     initial_state: Leaf[Any] = ()
     contains_mean: bool = False
     min_episodes: int = 2
+    properties: Properties | None = None
+    """None for unknown."""
 
 
 register_pytree(RiskMeasure)
+
+
+@dataclass(frozen=True)
+class ParametricMeasure:
+    """A `Measure` of the law of returns alone that has a number of its own, such as the level of CVaR.
+
+    A pytree whose leaf is the number: measures with other numbers share compiled programs.
+    """
+
+    parameter: str
+    """What the number is called: "alpha" for levels, "beta" for a rate of risk aversion."""
+    number: Leaf[float]
+    value_at: Callable[[Any, Any], Any]
+    """(returns, number) -> the measure of a sample, over the last axis."""
+    utility_at: Callable[[Any, Law, Any], Any]
+    """(returns, law, number) -> `Utility`."""
+    checked: Callable[[float], float]
+    """The number, or a ValueError if it is out of range."""
+    properties: Properties | None = None
+    higher_is_better: bool = False
+    """Whether people know it by minus the measure: CVaR, which is high where the worst returns are."""
+    initial_state: Leaf[Any] = ()
+    contains_mean: bool = False
+    min_episodes: int = 3
+
+    def at(self, number: float) -> ParametricMeasure:
+        """The measure with another number; a ValueError if that is out of range."""
+        return replace(self, number=float(self.checked(number)))
+
+    def value(self, returns: Any, /) -> Any:
+        """See `Measure`."""
+        return self.value_at(returns, self.number)
+
+    def utility(self, returns: Any, law: Law, /) -> Any:
+        """See `Utility`."""
+        return self.utility_at(returns, law, self.number)
+
+    def weights(self, sample: Sample, state: Any, /) -> tuple[Any, Any]:
+        """Those that follow from the utility."""
+        return weights_from(self.utility)(sample, state)
+
+
+register_pytree(ParametricMeasure)
+
+LawMeasure = RiskMeasure | ParametricMeasure
+"""A measure of the law of returns alone: it has a utility, which is all that credit by step needs."""
 
 
 def weights_from(utility: Utility) -> Weights:
@@ -130,3 +222,8 @@ def weights_from(utility: Utility) -> Weights:
         return weight * sample.where / jnp.maximum(n, 1), state
 
     return weights
+
+
+def from_utility(value: Callable[[Any], Any], utility: Utility, properties: Properties) -> RiskMeasure:
+    """A measure whose weights follow from its utility."""
+    return RiskMeasure(value, utility, weights_from(utility), min_episodes=3, properties=properties)

@@ -96,6 +96,12 @@ def _refuse_masked(name: str, values: Any) -> None:
         )
 
 
+def deviations(xp: ModuleType, R: Any) -> Any:
+    """R - mean R, over the last axis; large returns that differ little keep their precision."""
+    D = R - R[..., :1]
+    return D - xp.mean(D, axis=-1, keepdims=True)
+
+
 def as_mass(xp: ModuleType, R: Any, where: Any, ratios: Any = None) -> Any:
     """The mass of each return, in the shape of `R`: rho_i (1 without `ratios`) if selected by `where`, otherwise 0."""
     for name, values in (("where", where), ("ratios", ratios)):

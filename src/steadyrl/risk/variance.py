@@ -1,4 +1,4 @@
-"""Variance, and the weights of its policy gradient by double sampling (MVO, Eqs. 2-3)."""
+"""Variance and standard deviation, and the weights of the variance's gradient by double sampling (MVO, Eqs. 2-3)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.risk.measure import Law, RiskMeasure, Sample
+from steadyrl.risk.measure import Law, Properties, RiskMeasure, Sample, from_utility
 from steadyrl.risk.sample import as_mass, as_scaled_returns
 
 
@@ -66,4 +66,23 @@ def variance_utility(returns: Any, law: Law) -> Any:
     return -((returns - law.probabilities @ law.returns) ** 2)
 
 
-VARIANCE = RiskMeasure(value=variance, weights=_double_sampling, utility=variance_utility, min_episodes=4)
+def standard_deviation_utility(returns: Any, law: Law) -> Any:
+    """-(g - E[X])^2 / (2 s), where s is the standard deviation; 0 for a law without dispersion (deviation 60)."""
+    g, X = law.centered(returns)
+    spread = (X.probabilities @ X.returns**2) ** 0.5
+    dispersed = spread > law.noise
+    return -(g**2) * dispersed / (2 * spread + ~dispersed)
+
+
+VARIANCE = RiskMeasure(
+    value=variance,
+    weights=_double_sampling,
+    utility=variance_utility,
+    min_episodes=4,
+    properties=Properties(location_invariant=True, degree=2, sub_additive=False, respects_convex_order=True),
+)
+STANDARD_DEVIATION = from_utility(
+    standard_deviation,
+    standard_deviation_utility,
+    Properties(location_invariant=True, degree=1, sub_additive=True, respects_convex_order=True),
+)

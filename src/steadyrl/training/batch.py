@@ -145,6 +145,10 @@ class Batch(NamedTuple):
             summed = jnp.zeros((n, S * A)).at[jnp.arange(n)[:, None], pairs].add(credit).reshape(n, S, A)
         return self._replace(rewards_to_go=self.rewards_to_go + summed)
 
+    def without_rewards(self) -> Batch:
+        """The batch with no rewards to go that weigh log pi."""
+        return self._replace(rewards_to_go=jnp.zeros_like(self.rewards_to_go))
+
     def total(self, x: Array) -> Array:
         """[n]: the sum over all visits of a trajectory of x, which is [n, L, P], or [L, P] for the whole table."""
         # As a product of matrices it is vectorized; a plain sum of floats is not, for its order is fixed.

@@ -23,7 +23,7 @@ from steadyrl.rollouts.episodes import Episodes
 Array = NDArray[np.float64]
 
 MARKED = ("mean", "gini_deviation", "cvar_10")
-"""The measures of `risk_report.REPORTED` that are marked in a distribution plot."""
+"""The measures of `reported.REPORTED` that are marked in a distribution plot."""
 
 
 @dataclass(frozen=True)
