@@ -2,7 +2,14 @@
 
 import pytest
 
-from steadyrl.runs.risk_aversions import aversions_of, bracket_of, default_range, has_risk_aversion
+from steadyrl.runs.risk_aversions import (
+    aversions_of,
+    bracket_of,
+    default_range,
+    has_risk_aversion,
+    in_units_of_return,
+    penalized_measure,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,3 +67,19 @@ def test_defaults_follow_the_units_of_the_risk():
     assert [has_risk_aversion(agent) for agent in ("mg", "mvo", "reinforce", "dqn")] == [True, True, False, False]
     assert default_range("mg", {}) == default_range("mean_risk", {}) == (0, 0.5, 1, 1.5, 2)
     assert default_range("mvo", {}) == default_range("mean_risk", {"measure": "variance"}) == (0.001, 0.01, 0.1, 1)
+
+
+@pytest.mark.parametrize(
+    ("agent", "settings", "linear", "value"),
+    [
+        ("mg", {}, True, 1.25),
+        ("mvo", {}, False, 6.25),
+        ("mean_risk", {}, True, 1.25),
+        ("mean_risk", {"measure": "variance"}, False, 6.25),
+        ("mean_risk", {"measure": "semivariance"}, False, 3.75**2 / 3),
+        ("mean_risk", {"measure": "cvar", "alpha": 0.5}, True, -1.5),
+    ],
+)
+def test_an_agent_is_judged_by_the_measure_that_it_penalizes(agent, settings, linear, value):
+    assert in_units_of_return(agent, settings) == linear
+    assert penalized_measure(agent, settings).value([-1, 4, 4, 4]) == pytest.approx(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from steadyrl.runs.frontier import Place
 from steadyrl.runs.frontier_plan import check_lowest
 from steadyrl.runs.job import Job, command_line
 from steadyrl.runs.limit_search import MOST, PRECISION, TITLES, Limit
-from steadyrl.runs.risk_aversions import has_risk_aversion, in_units_of_return
+from steadyrl.runs.risk_aversions import has_risk_aversion, penalized_measure
 from steadyrl.runs.sweep import SWEEP_EPISODES_PER_RECORD, budget_of, folder_name, short_name
 from steadyrl.training.checkpoint_timer import SECONDS
 from steadyrl.training.run import Plan
@@ -95,25 +96,20 @@ class Trainer:
         cells = [self._cell(aversion, start) for start in starts] or [self._cell(aversion)]
         if failures := place.train(cells, plan.episodes, plan.deterministic):
             raise ValueError(f"lambda {aversion:g}: {failures[0]} The same command tries again.")
-        points = [self._point(aversion, folder) for cell in cells for folder in cell.folders]
-        best = max(points, key=self._objective)
-        self.folders[aversion] = place.out / best.runs[0]
+        folders = [folder for cell in cells for folder in cell.folders]
+        self.folders[aversion] = max(folders, key=partial(self._objective, aversion))
+        best = self._point(aversion, self.folders[aversion])
         measured = getattr(best, plan.limit.measure)
         interval = f"{short(measured.value)} [{short(measured.low)}, {short(measured.high)}]"
         answer = "met" if plan.limit.met(best) else "not met"
         print(f"lambda {aversion:g}: mean {short(best.mean.value)}, {TITLES[plan.limit.measure]} {interval}: {answer}.")
         return best
 
-    def _objective(self, point: FrontierPoint) -> float:
-        """What the agent maximizes: the mean minus lambda times the risk that it penalizes."""
-        plan = self.plan
-        if plan.settings.get("measure") == "cvar":
-            risk = -point.cvar_10.value
-        elif in_units_of_return(plan.agent, plan.settings):
-            risk = point.gini_deviation.value
-        else:
-            risk = point.standard_deviation.value**2
-        return point.mean.value - (point.risk_aversion or 0.0) * risk
+    def _objective(self, aversion: float, folder: Path) -> float:
+        """What the agent of a run maximizes: the mean minus lambda times the risk that it penalizes."""
+        returns = self.report(folder).returns
+        risk = penalized_measure(self.plan.agent, self.plan.settings).value(returns)
+        return float(returns.mean() - aversion * risk)
 
     def _cell(self, aversion: float, start: float | None = None) -> Job:
         """The runs for a lambda: from scratch, or from the policy for another lambda."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from steadyrl.agents import AGENTS
 from steadyrl.base.shown import shown
+from steadyrl.risk import MEASURES, LawMeasure, measure_by_name
 from steadyrl.runs.sweep import repeated, setting_types
 
 MAX_LAMBDAS = 1000
@@ -17,8 +18,6 @@ UNITS_OF_RETURN = "0:2:5"
 """By default, where risk is in the units of the return, as the Gini deviation."""
 UNITS_OF_VARIANCE = "0.001:1:4:log"
 """By default for a variance: how large a lambda is depends on the scale of returns, so decades are tried."""
-_LOWS = {"gini", "gini_paper", "cvar", "standard_deviation"}
-"""Measures that are in the units of the return."""
 _EXAMPLE = "Write low:high:count, such as 0:2:5, low:high:count:log, or a list such as 0,0.5,1."
 
 
@@ -27,11 +26,19 @@ def has_risk_aversion(agent: str) -> bool:
     return "risk_aversion" in setting_types(AGENTS[agent])
 
 
+def penalized_measure(agent: str, settings: dict[str, Any]) -> LawMeasure:
+    """The measure of returns that an agent with a lambda penalizes; those that are not named penalize a variance."""
+    if agent == "mean_risk":
+        number = settings.get("alpha", settings.get("beta"))
+        name = settings.get("measure", "gini")
+        return measure_by_name(name if number is None else f"{name}:{number}")
+    return MEASURES["gini" if agent == "mg" else "variance"]
+
+
 def in_units_of_return(agent: str, settings: dict[str, Any]) -> bool:
     """Whether the agent penalizes a risk in the units of the return, rather than their square."""
-    if agent == "mean_risk":
-        return settings.get("measure", "gini") in _LOWS
-    return agent == "mg"
+    properties = penalized_measure(agent, settings).properties
+    return properties is None or properties.degree != 2
 
 
 def default_range(agent: str, settings: dict[str, Any]) -> tuple[float, ...]:
