@@ -72,6 +72,15 @@ def test_reports_are_those_of_evaluate_at_each_multiple():
     np.testing.assert_array_equal(report.returns, evaluate(again, MAZE, episodes=6, seed=7).returns)
 
 
+def test_a_criterion_may_be_any_measure():
+    callback = quiet(50, measures=["semideviation"], criterion=lambda report: -report.measures["semideviation"].value)
+    learn(maze(), 100, callback)
+    spreads = [report.measures["semideviation"].value for _, _, report in callback.reports]
+    assert callback.best_score == -min(spreads)
+    with pytest.raises(ValueError, match="unknown measure"):
+        quiet(50, measures="semi")
+
+
 def test_timesteps_as_the_unit_count_each_multiple_once():
     callback = quiet(5000, unit="timesteps")
     agent = learn(maze(), 300, callback)

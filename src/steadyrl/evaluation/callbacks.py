@@ -14,7 +14,7 @@ import json
 import math
 import os
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,6 +28,7 @@ from steadyrl.base.parsing import parse_json
 from steadyrl.envs.description import describe_env
 from steadyrl.envs.resolve import EnvLike, resolve
 from steadyrl.evaluation.evaluate import check, evaluate
+from steadyrl.evaluation.reported import requested
 from steadyrl.evaluation.risk_report import RiskReport
 from steadyrl.training import checkpoint
 from steadyrl.training.loop import asks_to_stop
@@ -147,6 +148,7 @@ class EvaluateEvery:
         stop_at: Training stops when the score is at least this.
         deterministic: Whether to play the most likely actions.
         seed: Of the evaluation.
+        measures: Names of further measures in the reports, as in `evaluate`, for a `criterion` of your own.
         verbose: Whether to print a line for each evaluation.
     """
 
@@ -163,6 +165,7 @@ class EvaluateEvery:
         stop_at: float | None = None,
         deterministic: bool = False,
         seed: int = 0,
+        measures: str | Iterable[str] = (),
         verbose: bool = True,
     ) -> None:
         if not callable(criterion) and criterion not in CRITERIA:
@@ -181,6 +184,8 @@ class EvaluateEvery:
         self._stop_at = None if stop_at is None else _number("stop_at", stop_at)
         self._save_best = None if save_best is None else Path(save_best)
         self._how: dict[str, Any] = {"episodes": episodes, "deterministic": deterministic, "seed": seed}
+        if names := list(requested(measures)):
+            self._how["measures"] = names
         self._verbose = verbose
         self._agent: Agent | None = None
         self.reports: list[tuple[int, int, RiskReport]] = []
