@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import gymnasium as gym
 
-from steadyrl.agents.credit_settings import CreditSettings
+from steadyrl.agents.credit_settings import CreditSettings, RiskAversion, by_lambda
 from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
-from steadyrl.agents.settings import fitting_mean_setting, with_fitting_mean
+from steadyrl.agents.settings import EPISODES_PER_UPDATE, fitting_mean_setting, with_fitting_mean
 from steadyrl.agents.vpg import VPGSettings
 from steadyrl.base.names import unknown
 from steadyrl.base.settings import override, setting
@@ -27,7 +27,12 @@ class MeasureSettings(CreditSettings):
     """Which measure, and how much of it."""
 
     measure: str = setting("gini", "What is penalized: a name in steadyrl.risk.MEASURES.")
-    risk_aversion: float = setting(0.5, "lambda: how much a unit of the measure counts against the mean.", least=0)
+    risk_aversion: RiskAversion = setting(
+        0.5,
+        "lambda: how much a unit of the measure counts against the mean. Or a range (low, high): one policy for all "
+        "lambdas in it, see `agent.at`.",
+        least=0,
+    )
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class MeanRiskSettings(MeasureSettings, VPGSettings):
     """Settings of MeanRisk with the vanilla policy gradient."""
 
     mean: str = fitting_mean_setting("vpg")
+    episodes_per_update: int = override(VPGSettings, "episodes_per_update", by_lambda(EPISODES_PER_UPDATE))
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class MeanRiskPPOSettings(MeasureSettings, RiskRatioSettings, PPOSettings):
 
     mean: str = fitting_mean_setting("ppo")
     # Episodes are compared with each other: in TwoSides, 13 of 16 seeds took the safe side with 8, 30 of 32 with 16.
-    episodes_per_update: int = override(PPOSettings, "episodes_per_update", 16)
+    episodes_per_update: int = override(PPOSettings, "episodes_per_update", by_lambda(16))
 
 
 class MeanRisk(PolicyGradientAgent):

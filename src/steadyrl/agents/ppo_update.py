@@ -82,9 +82,8 @@ class PPOUpdate(PolicyGradientUpdate):
         )
         scale = jnp.float32(1)
         if self.settings.normalise_advantages:
-            mean = (steps.shares * advantages).sum()
-            scale = jnp.sqrt((steps.shares * (advantages - mean) ** 2).sum()) + 1e-8
-            steps = steps._replace(advantages=(advantages - mean) / scale)
+            normalised, scale = self.normalised(advantages, steps.mask)
+            steps = steps._replace(advantages=normalised)
         if isinstance(self.value, NormalisedValue):
             phi = self.value.rescaled(learner.phi, targets, steps.shares, len(targets))
             learner = learner._replace(phi=phi)
@@ -112,6 +111,13 @@ class PPOUpdate(PolicyGradientUpdate):
         A = generalized_advantages(rewards, V, gamma, self.settings.gae_lambda)
         targets = A + V if self.settings.value_targets == "td_lambda" else rewards_to_go(rewards, gamma)
         return A, targets, V
+
+    def normalised(self, advantages: Array, mask: Array) -> tuple[Array, Array]:
+        """[n, L]: advantages in standard deviations from their mean, and that unit; with a dial within each group."""
+        if self.dial is None:
+            return _normalised(advantages, mask)
+        groups, scales = jax.vmap(_normalised)(self.dial.by_group(advantages), self.dial.by_group(mask))
+        return groups.reshape(advantages.shape), scales
 
     def risk_weights(
         self, state: Any, returns: Array, order: Order, log_ratios: Array, scale: Array
@@ -184,3 +190,11 @@ class PPOUpdate(PolicyGradientUpdate):
             sample = Sample(returns, jnp.ones_like(returns), jnp.ones_like(returns, bool), order)
             metrics |= weight_metrics(self.measure.weights(sample, state)[0])
         return metrics
+
+
+def _normalised(advantages: Array, mask: Array) -> tuple[Array, Array]:
+    """Of one sample of steps."""
+    shares = mask / jnp.maximum(mask.sum(), 1)
+    mean = (shares * advantages).sum()
+    scale = jnp.sqrt((shares * (advantages - mean) ** 2).sum()) + 1e-8
+    return (advantages - mean) / scale, scale
