@@ -15,8 +15,6 @@ _VPG_GAE_LAMBDA = 0.95
 """The vanilla policy gradient has no `gae_lambda` of its own."""
 
 
-RiskAversion = float | tuple[float, float]
-"""One lambda, or a range of them that one policy learns for."""
 MIN_PER_LAMBDA = 8
 """Episodes of a batch that are played with the same lambda: they are compared with each other."""
 
@@ -103,16 +101,18 @@ class CreditSettings(Settings):
             reason = "has other lambdas in each batch, so returns of earlier ones do not compare"
             raise ValueError(f"{ranged} {reason}. Leave out returns_remembered={s.returns_remembered}.")
         n, groups = s.episodes_per_update, s.lambdas_per_update
-        if n % groups or n < MIN_PER_LAMBDA * groups:
+        each = max(n // groups, MIN_PER_LAMBDA)
+        if n != each * groups:
             raise ValueError(
-                f"episodes_per_update={n}: for each of {groups} lambdas (lambdas_per_update) there have to be as many "
-                f"episodes, at least {MIN_PER_LAMBDA}. Set episodes_per_update={max(n // groups, MIN_PER_LAMBDA) * groups}."
+                f"episodes_per_update={n}: each of {groups} lambdas (lambdas_per_update) has as many episodes, "
+                f"at least {MIN_PER_LAMBDA}. Set episodes_per_update={each * groups}."
             )
 
     def make_dial(self) -> Dial:
         """Which lambda each episode is played with, where risk_aversion is a range."""
         s: Any = self
-        return Dial(*s.risk_aversion, self.lambdas_per_update)
+        low, high = s.risk_aversion
+        return Dial(low, high, self.lambdas_per_update)
 
     def make_critic(self, network: Any, measure: RiskMeasure) -> RiskCritic:
         """What gives credit step by step; `network` is what learns quantiles."""

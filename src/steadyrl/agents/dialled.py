@@ -32,7 +32,7 @@ def needs_a_lambda(agent: Agent) -> ValueError:
 
 def settings_at(agent: Agent, risk_aversion: Any) -> Any:
     """The settings of an agent that has one lambda of the range, or an error if it is outside of it."""
-    ends, at = range_of(agent), f"at({shown(risk_aversion, 40)})"
+    s, ends, at = cast(Any, agent.settings), range_of(agent), f"at({shown(risk_aversion, 40)})"
     if ends is None:
         raise ValueError(
             f"{at}: {agent.name} was not trained for a range of lambdas. Train it with risk_aversion=(low, high)."
@@ -41,9 +41,8 @@ def settings_at(agent: Agent, risk_aversion: Any) -> Any:
     if not is_number or not ends[0] <= risk_aversion <= ends[1]:
         raise ValueError(f"{at}: risk_aversion was from {ends[0]:g} to {ends[1]:g} in training. Choose one of these.")
     # Rules apply again where the range decided: an agent with one lambda may remember returns of earlier batches.
-    remembered = type(agent.settings).__dataclass_fields__["returns_remembered"].default
-    fixed = dataclasses.replace(agent.settings, risk_aversion=float(risk_aversion), returns_remembered=remembered)
-    return fixed.resolve(agent.env_kind)
+    remembered = type(s).__dataclass_fields__["returns_remembered"].default
+    return dataclasses.replace(s, risk_aversion=float(risk_aversion), returns_remembered=remembered)
 
 
 def learner_at(agent: Agent, risk_aversion: float, untrained: Learner) -> Learner:

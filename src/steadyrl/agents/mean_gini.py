@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import gymnasium as gym
 
 from steadyrl.agents.constant_actions import warn_if_a_constant_action_is_better
-from steadyrl.agents.credit_settings import CreditSettings, RiskAversion, by_lambda
+from steadyrl.agents.credit_settings import CreditSettings, by_lambda
 from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
 from steadyrl.agents.settings import EPISODES_PER_UPDATE, EnvKind, fitting_mean_setting, with_fitting_mean
@@ -28,7 +28,7 @@ ESTIMATORS = {"unbiased": "gini", "paper": "gini_paper"}
 class GiniSettings(CreditSettings):
     """The risk part of MG."""
 
-    risk_aversion: RiskAversion = setting(
+    risk_aversion: float | tuple[float, float] = setting(
         0.5,
         "lambda: how much a unit of Gini deviation counts against the mean. Up to 1, a policy that is better in every "
         "respect never counts as worse; above 1 it may. Or a range (low, high): one policy for all lambdas in it, see "

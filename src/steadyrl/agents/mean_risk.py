@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import gymnasium as gym
 
-from steadyrl.agents.credit_settings import CreditSettings, RiskAversion, by_lambda
+from steadyrl.agents.credit_settings import CreditSettings, by_lambda
 from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
 from steadyrl.agents.settings import EPISODES_PER_UPDATE, fitting_mean_setting, with_fitting_mean
@@ -27,7 +27,7 @@ class MeasureSettings(CreditSettings):
     """Which measure, and how much of it."""
 
     measure: str = setting("gini", "What is penalized: a name in steadyrl.risk.MEASURES.")
-    risk_aversion: RiskAversion = setting(
+    risk_aversion: float | tuple[float, float] = setting(
         0.5,
         "lambda: how much a unit of the measure counts against the mean. Or a range (low, high): one policy for all "
         "lambdas in it, see `agent.at`.",

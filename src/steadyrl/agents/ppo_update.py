@@ -24,6 +24,7 @@ from steadyrl.agents.ppo_passes import PPOSteps, RiskWeights, minibatch_passes, 
 from steadyrl.risk import Order, Sample
 from steadyrl.training.algorithm import BatchKind, Learner, Metrics
 from steadyrl.training.batch import EpisodeBatch, batch_from_episodes
+from steadyrl.training.dial import Dial
 from steadyrl.training.returns import generalized_advantages, rewards_to_go
 
 
@@ -129,6 +130,7 @@ class PPOUpdate(PolicyGradientUpdate):
         """
         if self.measure is None:
             return jnp.zeros_like(returns), state
+        assert not isinstance(self.risk_aversion, Dial), "a range of lambdas is credited by step"
         rho = jnp.exp(jnp.minimum(log_ratios, jnp.log(self.settings.ratio_bound)))
         rho = jnp.ones_like(rho) if self.risk_by_step else rho
         eta, state = self.measure.weights(Sample(returns, rho, jnp.ones_like(returns, bool), order), state)

@@ -75,7 +75,7 @@ class PPOKwargs(TypedDict, total=False):
 class MeanGiniKwargs(TypedDict, total=False):
     """Settings of `MeanGini`."""
 
-    risk_aversion: float
+    risk_aversion: float | tuple[float, float] | list[float]
     mean: Literal["vpg", "ppo"]
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
@@ -102,6 +102,7 @@ class MeanGiniKwargs(TypedDict, total=False):
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
     risk_warmup: int
+    lambdas_per_update: int
     estimator: Literal["unbiased", "paper"]
     minibatch_size: int | Auto
     batch_size: int | Auto
@@ -358,7 +359,7 @@ class MVPIKwargs(TypedDict, total=False):
 class MeanRiskKwargs(TypedDict, total=False):
     """Settings of `MeanRisk`."""
 
-    risk_aversion: float
+    risk_aversion: float | tuple[float, float] | list[float]
     measure: str
     mean: Literal["vpg", "ppo"]
     policy_learning_rate: float | Auto
@@ -386,6 +387,7 @@ class MeanRiskKwargs(TypedDict, total=False):
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
     risk_warmup: int
+    lambdas_per_update: int
     minibatch_size: int | Auto
     batch_size: int | Auto
     gae_lambda: float

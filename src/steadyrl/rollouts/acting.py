@@ -78,7 +78,7 @@ def of_episodes(actor: Actor, episodes: Any) -> Actor:
 
 
 def with_levels(inputs: Any, levels: Any, of_states: bool) -> Any:
-    """Inputs [n, ..., d], or states [n, ...], and the level of each row [n] behind them: [n, ..., d + 1] or [n, ..., 2].
+    """Inputs [n, ..., d] and the level [n] of each row: [n, ..., d + 1]; or states [n, ...] and levels: [n, ..., 2].
 
     In NumPy or in JAX, as `levels` are.
     """

@@ -144,7 +144,11 @@ def _play_wave(simulator: Simulator, actor: Actor, seeds: Sequence[int], limits:
     wave = _Wave([], {}, {}, {})
     noise = None if deterministic else ActionNoise(actor.policy, seeds)
     current = actor
-    for step in iterate_steps(simulator, lambda: current, noise, seeds, limits):
+
+    def of_active() -> Actor:
+        return current
+
+    for step in iterate_steps(simulator, of_active, noise, seeds, limits):
         wave.steps.append(step)
         if step.done.any():
             current = of_episodes(actor, step.slots[~step.done])

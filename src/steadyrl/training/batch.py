@@ -39,9 +39,7 @@ class EpisodeBatch(NamedTuple):
     """[n]: what each episode was played with besides its observations, which it is a part of; see `training.dial`."""
 
     @classmethod
-    def of(
-        cls, episodes: Episodes, gamma: float, inputs: Callable[[Any], Any], levels: Any = None
-    ) -> EpisodeBatch:
+    def of(cls, episodes: Episodes, gamma: float, inputs: Callable[[Any], Any], levels: Any = None) -> EpisodeBatch:
         """Padded, with `inputs` of the observations: normalized, and with their levels."""
         T = episodes.rewards.shape[1]
         padding = padded_length(T) - T
