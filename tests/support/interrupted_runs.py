@@ -35,6 +35,9 @@ CASES = {
         {**EPISODIC, "normalise_observations": True, "minibatch_size": 64},
         "gymnasium",
     ),
+    # A range of lambdas depends on the number of the round.
+    "dial compiled": (MAZE, "mg", {"risk_aversion": (0, 3)}, "compiled"),
+    "dial": ("CartPole-v1", "mg", {"hidden": (8,), "risk_aversion": (0, 3)}, "gymnasium"),
 }
 CLOCKS = ("time", "seconds_collecting", "seconds_updating")
 
@@ -50,7 +53,8 @@ def make_job(case, folder, seeds=None, **plan):
     episodes = 14 if "buffer_size" in settings else 2500 if engine == "compiled" else 180
     defaults = {
         "budget": {"episodes": episodes},
-        "evaluations": {"every": episodes // 3, "episodes": 2},
+        # A policy for a range of lambdas is evaluated once one of them is chosen.
+        "evaluations": None if "risk_aversion" in settings else {"every": episodes // 3, "episodes": 2},
         "episodes_per_record": episodes // 5,
         "checkpoint_seconds": 0,
     }

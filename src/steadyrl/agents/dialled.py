@@ -23,10 +23,10 @@ def range_of(agent: Agent) -> tuple[float, float] | None:
 
 def needs_a_lambda(agent: Agent) -> ValueError:
     """The error about the use of a policy before its lambda is chosen."""
-    low, high = agent.settings.risk_aversion  # type: ignore[attr-defined]
+    low, high = cast(Any, agent.settings).risk_aversion
     return ValueError(
         f"{agent.name} has learned for all risk_aversion from {low:g} to {high:g}, and acts once one of them is "
-        f"chosen: use agent.at({high / 2:g}), or --at {high / 2:g} on the command line."
+        f"chosen: use agent.at({(low + high) / 2:g}), or --at {(low + high) / 2:g} on the command line."
     )
 
 
