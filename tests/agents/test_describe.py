@@ -65,7 +65,7 @@ def test_help_is_wrapped_and_describes_every_setting_once(kind):
 
 def test_an_entry_has_bounds_choices_aliases_and_the_defaults_of_other_choices():
     assert "At least 0." in entry(MeanGini, "risk_aversion")
-    assert "Default with mean='ppo': 16; half as many for each of" in entry(MeanGini, "episodes_per_update")
+    assert "Default with mean='ppo': 16." in entry(MeanGini, "episodes_per_update")
     assert entry(MeanGini, "clip_range").endswith("Above 0. Only with mean='ppo'.")
     assert "Only with mean='vpg'." in entry(MeanGini, "ratio_range")
     assert "With mean='ppo': M: passes over" in entry(MeanGini, "inner_updates")

@@ -31,7 +31,7 @@ def by_lambda(episodes: Any) -> Rule:
         n: int = rule.value(s, env)
         return s.lambdas_per_update * max(n // 2, MIN_PER_LAMBDA) if isinstance(s.risk_aversion, tuple) else n
 
-    return Rule(value, f"{rule.text}; half as many for each of lambdas_per_update if risk_aversion is a range")
+    return Rule(value, rule.text)  # The help of lambdas_per_update has the rest.
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class CreditSettings(Settings):
 
     lambdas_per_update: int = setting(
         4,
-        "How many lambdas each batch of episodes is played with; only where risk_aversion is a range. Each has as many "
-        "episodes, at least 8.",
+        "How many lambdas each batch of episodes is played with; only where risk_aversion is a range. By default "
+        "each has half as many episodes as a batch for one lambda, at least 8.",
         least=3,
     )
 
