@@ -36,7 +36,7 @@ def test_every_setting_and_alias_of_every_choice_is_typed(kind):
 
 def test_the_types_of_settings():
     typed = keywords(MeanGini)
-    assert typed["risk_aversion"] is float
+    assert typed["risk_aversion"] == float | tuple[float, float] | list[float]
     assert typed["policy_learning_rate"] == float | typing.Literal["auto"] | None, "its default is a rule"
     assert typed["ratio_range"] is float
     assert typed["inner_updates"] == typed["n_epochs"] == int | typing.Literal["auto"] | None, "an alias"
@@ -53,7 +53,8 @@ CASES = [
     ('MVPI("CartPole-v1", solver="dqn", exploration_steps=10)', ""),
     ('agent_class("mg")("CartPole-v1", **settings)', ""),
     ('MeanGini("CartPole-v1", risk_aversoin=1.0)', 'did you mean "risk_aversion"?'),
-    ('MeanGini("CartPole-v1", risk_aversion="high")', 'expected "float"'),
+    ('MeanGini("CartPole-v1", risk_aversion=(0, 3)).at(1.2).predict(0)', ""),
+    ('MeanGini("CartPole-v1", risk_aversion="high")', 'expected "float | tuple[float, float]'),
     ('MeanGini("CartPole-v1", mean="pppo")', "expected \"Literal['vpg', 'ppo']\""),
     ('MeanGini("CartPole-v1", seed="0")', 'expected "int"'),
     ('MeanGini("MlpPolicy", "CartPole-v1")', "Too many positional arguments"),

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from steadyrl.agents import describe
+from steadyrl.agents import describe, dialled
 from steadyrl.agents.registry import AGENTS
 from steadyrl.agents.representation import represent
 from steadyrl.agents.settings import AgentSettings, EnvKind, unknown_setting
@@ -181,6 +181,20 @@ class Agent:
         return self.settings.gamma
 
     @property
+    def risk_aversion_range(self) -> tuple[float, float] | None:
+        """The lowest and the highest lambda of a policy that has learned for a range of them; else None."""
+        return dialled.range_of(self)
+
+    def at(self, risk_aversion: float) -> Self:
+        """An agent for one lambda of the range that this one has learned for: an ordinary agent, which acts at once."""
+        agent = type(self).__new__(type(self))
+        settings = dialled.settings_at(self, risk_aversion)
+        agent._set_up(self.source, self.observation_space, self.action_space, settings, self.seed, self.engine)
+        agent.learner = dialled.learner_at(self, float(risk_aversion), agent.learner)
+        agent.iterations, agent.episodes, agent.timesteps = self.iterations, self.episodes, self.timesteps
+        return agent
+
+    @property
     def is_deterministic(self) -> bool:
         """Whether the learned policy draws no random numbers."""
         return self.algorithm.batch_kind == "replay"
@@ -245,6 +259,8 @@ class Agent:
 
     def actor(self, learner: Learner | None = None, exploring_at: int | None = None) -> Actor:
         """The policy of `learner`, by default its own, in NumPy; with exploration as after so many steps, if given."""
+        if self.risk_aversion_range is not None:
+            raise dialled.needs_a_lambda(self)
         learner = self.learner if learner is None else learner
         return make_actor(self.algorithm, learner, self.observation_space, exploring_at)
 

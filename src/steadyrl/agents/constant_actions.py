@@ -50,7 +50,7 @@ def warn_if_a_constant_action_is_better(agent: Agent) -> None:
     """Warn if mean - lambda GD of an action that never changes is above that of the trained policy."""
     recent = [record for record in agent.history[-RECORDS:] if "gini_deviation" in record]
     risk_aversion = getattr(agent.settings, "risk_aversion", 0.0)
-    if not risk_aversion or agent.episodes < MIN_EPISODES or not recent:
+    if not risk_aversion or isinstance(risk_aversion, tuple) or agent.episodes < MIN_EPISODES or not recent:
         return
     names = ("discounted_return", "gini_deviation", "length")
     if _discount(agent) == 1:

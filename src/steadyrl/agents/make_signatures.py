@@ -62,8 +62,8 @@ def _names(kind: Any, choices: tuple[str, ...] | None) -> list[str]:
         quoted = ", ".join(f'"{choice}"' for choice in choices)
         return [f"Literal[{quoted}]"]
     if typing.get_origin(kind) is tuple:
-        item = typing.get_args(kind)[0].__name__
-        return [f"tuple[{item}, ...]", f"list[{item}]"]
+        item, more = typing.get_args(kind)[0].__name__, typing.get_args(kind)[1]
+        return [f"tuple[{item}, {'...' if more is ... else more.__name__}]", f"list[{item}]"]
     return ["None" if kind is types.NoneType else kind.__name__]
 
 

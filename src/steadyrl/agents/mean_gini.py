@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import gymnasium as gym
 
 from steadyrl.agents.constant_actions import warn_if_a_constant_action_is_better
-from steadyrl.agents.credit_settings import CreditSettings
+from steadyrl.agents.credit_settings import CreditSettings, by_lambda
 from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
-from steadyrl.agents.settings import EnvKind, fitting_mean_setting, with_fitting_mean
+from steadyrl.agents.settings import EPISODES_PER_UPDATE, EnvKind, fitting_mean_setting, with_fitting_mean
 from steadyrl.agents.vpg import VPGSettings
 from steadyrl.base.settings import Rule, override, setting
 from steadyrl.risk import MEASURES, Measure
@@ -28,10 +28,11 @@ ESTIMATORS = {"unbiased": "gini", "paper": "gini_paper"}
 class GiniSettings(CreditSettings):
     """The risk part of MG."""
 
-    risk_aversion: float = setting(
+    risk_aversion: float | tuple[float, float] = setting(
         0.5,
         "lambda: how much a unit of Gini deviation counts against the mean. Up to 1, a policy that is better in every "
-        "respect never counts as worse; above 1 it may.",
+        "respect never counts as worse; above 1 it may. Or a range (low, high): one policy for all lambdas in it, see "
+        "`agent.at`.",
         least=0,
     )
     estimator: str = setting(
@@ -58,6 +59,7 @@ class MeanGiniSettings(GiniSettings, VPGSettings):
     """Settings of MG with the vanilla policy gradient."""
 
     mean: str = fitting_mean_setting("vpg")
+    episodes_per_update: int = override(VPGSettings, "episodes_per_update", by_lambda(EPISODES_PER_UPDATE))
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class MeanGiniPPOSettings(GiniSettings, RiskRatioSettings, PPOSettings):
 
     mean: str = fitting_mean_setting("ppo")
     # Episodes are compared with each other: in TwoSides, 13 of 16 seeds took the safe side with 8, 30 of 32 with 16.
-    episodes_per_update: int = override(PPOSettings, "episodes_per_update", 16)
+    episodes_per_update: int = override(PPOSettings, "episodes_per_update", by_lambda(16))
 
 
 class MeanGini(PolicyGradientAgent):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import gymnasium as gym
 
-from steadyrl.agents.credit_settings import CreditSettings
+from steadyrl.agents.credit_settings import CreditSettings, by_lambda
 from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
-from steadyrl.agents.settings import EnvKind, fitting_mean_setting, with_fitting_mean
+from steadyrl.agents.settings import EPISODES_PER_UPDATE, EnvKind, fitting_mean_setting, with_fitting_mean
 from steadyrl.agents.vpg import VPGSettings
 from steadyrl.base.names import unknown
 from steadyrl.base.settings import Rule, override, setting
@@ -45,7 +45,12 @@ class MeasureSettings(CreditSettings):
         "Rate of risk aversion of entropic_risk, in units of 1 / return: about 1 / s for the risk of losing s.",
         above=0,
     )
-    risk_aversion: float = setting(0.5, "lambda: how much a unit of the measure counts against the mean.", least=0)
+    risk_aversion: float | tuple[float, float] = setting(
+        0.5,
+        "lambda: how much a unit of the measure counts against the mean. Or a range (low, high): one policy for all "
+        "lambdas in it, see `agent.at`.",
+        least=0,
+    )
 
     def resolve(self, context: EnvKind) -> Self:
         """See `Settings`."""
@@ -66,6 +71,7 @@ class MeanRiskSettings(MeasureSettings, VPGSettings):
     """Settings of MeanRisk with the vanilla policy gradient."""
 
     mean: str = fitting_mean_setting("vpg")
+    episodes_per_update: int = override(VPGSettings, "episodes_per_update", by_lambda(EPISODES_PER_UPDATE))
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,7 @@ class MeanRiskPPOSettings(MeasureSettings, RiskRatioSettings, PPOSettings):
 
     mean: str = fitting_mean_setting("ppo")
     # Episodes are compared with each other: in TwoSides, 13 of 16 seeds took the safe side with 8, 30 of 32 with 16.
-    episodes_per_update: int = override(PPOSettings, "episodes_per_update", 16)
+    episodes_per_update: int = override(PPOSettings, "episodes_per_update", by_lambda(16))
 
 
 class MeanRisk(PolicyGradientAgent):

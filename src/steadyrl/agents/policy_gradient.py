@@ -13,13 +13,14 @@ from jax import Array
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.credit_settings import CreditSettings
-from steadyrl.agents.networks import Policy, SoftmaxTable, Value, networks_for, quantiles_for
+from steadyrl.agents.networks import DialledSoftmaxTable, Policy, SoftmaxTable, Value, networks_for, quantiles_for
 from steadyrl.agents.risk_critic import RiskCritic
 from steadyrl.agents.trajectory_credit import TrajectoryCredit
 from steadyrl.base.pytree import Leaf, register_pytree
 from steadyrl.risk import LawMeasure, Measure
 from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics
 from steadyrl.training.batch import Batch
+from steadyrl.training.dial import Dial, lambda_at
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class PolicyGradientUpdate:
 
     policy: Policy
     measure: Leaf[Measure | None]
-    risk_aversion: Leaf[float]
+    risk_aversion: Leaf[float | Dial]
+    """Lambda, or the dial of a policy that learns for a range of them."""
     settings: Leaf[Any]
     critic: Leaf[RiskCritic | TrajectoryCredit | None] = field(default=None, kw_only=True)
     """Credits each step with what it changed in the risk, in place of a `measure` of trajectories."""
@@ -40,6 +42,11 @@ class PolicyGradientUpdate:
         register_pytree(cls)
 
     @property
+    def dial(self) -> Dial | None:
+        """See `Dialled`."""
+        return self.risk_aversion if isinstance(self.risk_aversion, Dial) else None
+
+    @property
     def batch_kind(self) -> BatchKind:
         """See `Algorithm`."""
         return "batch"
@@ -47,7 +54,7 @@ class PolicyGradientUpdate:
     @property
     def compilable(self) -> bool:
         """A table, unless the update needs the steps in order."""
-        return isinstance(self.policy, SoftmaxTable) and self.batch_kind != "episodes"
+        return isinstance(self.policy, SoftmaxTable | DialledSoftmaxTable) and self.batch_kind != "episodes"
 
     @property
     def policy_optimiser(self) -> optax.GradientTransformation:
@@ -68,6 +75,11 @@ class PolicyGradientUpdate:
         assert isinstance(self.policy, SoftmaxTable), "see `compilable`"
         return self.policy.probabilities(learner.theta)
 
+    def exploring_tables(self, learner: Learner, levels: Array) -> Array:
+        """The policy itself."""
+        assert isinstance(self.policy, DialledSoftmaxTable), "see `compilable`"
+        return self.policy.probabilities(learner.theta, levels)
+
     def learned_table(self, learner: Learner) -> Array:
         """The policy itself."""
         return self.exploring_table(learner)
@@ -85,11 +97,17 @@ class PolicyGradientUpdate:
         if self.critic is None:
             return learner, jnp.float32(0), {}
         credit = self.critic.advantages(learner.risk, batch.steps)
-        aversion = self.risk_aversion * self.critic.readiness(learner.risk)
+        aversion = self.lambdas(batch) * self.critic.readiness(learner.risk)
         risk, loss = self.critic.fit(learner.risk, batch.steps)
         size = jnp.sqrt((credit**2).sum() / batch.lengths.sum())
         metrics = {"risk_credit_std": size, "risk_critic_loss": loss}
         return learner._replace(risk=risk), aversion * credit, metrics
+
+    def lambdas(self, batch: Batch) -> Any:
+        """The lambda of all episodes; or [n, 1], that of each."""
+        if batch.levels is None:
+            return self.risk_aversion
+        return lambda_at(batch.levels)[:, None]
 
     def risk_returns(self, batch: Batch) -> Array:
         """[n]: the returns that `measure` is of."""
@@ -127,10 +145,12 @@ class PolicyGradientAgent(Agent):
             if s.credit == "step":
                 if not isinstance(measure, LawMeasure):
                     raise ValueError("credit='step': this measure has no utility. Set credit='trajectory'.")
-                critic = s.make_critic(quantiles_for(self.observation_space, s.network), measure)
+                critic = s.make_critic(quantiles_for(self.observation_space, s.network, s.levels), measure)
                 measure, credit = None, {"critic": critic}
             elif s.risk_discount != s.gamma:
                 credit = {"risk_discount": s.risk_discount}
+        if isinstance(risk_aversion, tuple):
+            risk_aversion = s.make_dial()
         algorithm: Algorithm = s.make_update(policy, value, measure, risk_aversion, **credit)
         return algorithm
 
@@ -145,6 +165,7 @@ class PolicyGradientAgent(Agent):
             s.initial_log_std,
             s.initial_output_scale,
             getattr(s, "normalise_values", False),  # Of PPO alone.
+            s.levels if isinstance(s, CreditSettings) else None,
         )
 
     def risk_measure(self) -> Measure | None:

@@ -24,6 +24,7 @@ from steadyrl.agents.ppo_passes import PPOSteps, RiskWeights, minibatch_passes, 
 from steadyrl.risk import Order, Sample
 from steadyrl.training.algorithm import BatchKind, Learner, Metrics
 from steadyrl.training.batch import EpisodeBatch, batch_from_episodes
+from steadyrl.training.dial import Dial
 from steadyrl.training.returns import generalized_advantages, rewards_to_go
 
 FINAL_STEP_SHARE = 0.1
@@ -91,9 +92,8 @@ class PPOUpdate(PolicyGradientUpdate):
         )
         scale = jnp.float32(1)
         if self.settings.normalise_advantages:
-            mean = (steps.shares * advantages).sum()
-            scale = jnp.sqrt((steps.shares * (advantages - mean) ** 2).sum()) + 1e-8
-            steps = steps._replace(advantages=(advantages - mean) / scale)
+            normalised, scale = self.normalised(advantages, steps.mask)
+            steps = steps._replace(advantages=normalised)
         if isinstance(self.value, NormalisedValue):
             phi = self.value.rescaled(learner.phi, targets, steps.shares, len(targets))
             learner = learner._replace(phi=phi)
@@ -126,6 +126,13 @@ class PPOUpdate(PolicyGradientUpdate):
         targets = A + V if self.settings.value_targets == "td_lambda" else rewards_to_go(rewards, gamma)
         return A, targets, V
 
+    def normalised(self, advantages: Array, mask: Array) -> tuple[Array, Array]:
+        """[n, L]: advantages in standard deviations from their mean, and that unit; with a dial within each group."""
+        if self.dial is None:
+            return _normalised(advantages, mask)
+        groups, scales = jax.vmap(_normalised)(self.dial.by_group(advantages), self.dial.by_group(mask))
+        return groups.reshape(advantages.shape), scales
+
     def risk_weights(
         self, state: Any, returns: Array, order: Order, log_ratios: Array, scale: Array
     ) -> tuple[Array, Any]:
@@ -136,6 +143,7 @@ class PPOUpdate(PolicyGradientUpdate):
         """
         if self.measure is None:
             return jnp.zeros_like(returns), state
+        assert not isinstance(self.risk_aversion, Dial), "a range of lambdas is credited by step"
         rho = jnp.exp(jnp.minimum(log_ratios, jnp.log(self.settings.ratio_bound)))
         rho = jnp.ones_like(rho) if self.risk_by_step else rho
         eta, state = self.measure.weights(Sample(returns, rho, jnp.ones_like(returns, bool), order), state)
@@ -209,3 +217,11 @@ class PPOUpdate(PolicyGradientUpdate):
             sample = Sample(returns, jnp.ones_like(returns), jnp.ones_like(returns, bool), order)
             metrics |= weight_metrics(self.measure.weights(sample, state)[0])
         return metrics
+
+
+def _normalised(advantages: Array, mask: Array) -> tuple[Array, Array]:
+    """Of one sample of steps."""
+    shares = mask / jnp.maximum(mask.sum(), 1)
+    mean = (shares * advantages).sum()
+    scale = jnp.sqrt((shares * (advantages - mean) ** 2).sum()) + 1e-8
+    return (advantages - mean) / scale, scale

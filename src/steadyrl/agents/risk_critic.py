@@ -14,6 +14,7 @@ is known. `tests/agents/test_risk_critic.py` compares it with exact gradients.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -90,6 +91,8 @@ class RiskCritic:
     returns_remembered: int
     warmup: Leaf[float] = 0.0
     """Episodes over which aversion rises from nothing."""
+    groups: int = 1
+    """Equal parts of a batch that are judged apart: an episode is compared with those of its own group alone."""
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
@@ -136,7 +139,15 @@ class RiskCritic:
         return credit
 
     def laws_of_others(self, state: CriticState, returns: Array) -> Law:
-        """For each of n episodes the law of all returns but its own: [n, n + m] each."""
+        """For each of n episodes the law of all returns but its own: [n, n + m] each.
+
+        With groups, of those in its group: [n, n / groups] each. Their lambdas differ from batch to batch, so that
+        nothing is remembered.
+        """
+        if self.groups > 1:
+            apart = dataclasses.replace(self, groups=1)
+            laws = jax.vmap(lambda part: apart.laws_of_others(state, part))(returns.reshape(self.groups, -1))
+            return Law(*(x.reshape(returns.size, -1) for x in laws))
         return laws_of_others(returns, state.returns, state.known)
 
     def fit(self, state: CriticState, steps: Steps) -> tuple[CriticState, Array]:

@@ -96,6 +96,12 @@ UNLESS_FINITE = Rule(lambda s, env: not env.finite, "unless the limit is part of
 """Of `bootstrap_on_truncation`: the Guarded Maze's limit is part of the process."""
 
 
+EPISODES_PER_UPDATE = Rule(
+    lambda s, env: 50 if env.finite else 20, "20; 50 in a known finite MDP, where they are cheap"
+)
+"""Of `episodes_per_update`."""
+
+
 @dataclass(frozen=True)
 class AgentSettings(Settings):
     """What every agent needs."""
@@ -119,7 +125,7 @@ class PolicyGradientSettings(AgentSettings):
     """What every policy gradient needs."""
 
     episodes_per_update: int = setting(
-        Rule(lambda s, env: 50 if env.finite else 20, "20; 50 in a known finite MDP, where they are cheap"),
+        EPISODES_PER_UPDATE,
         "n: whole episodes collected before each round of updates.",
         least=1,
     )

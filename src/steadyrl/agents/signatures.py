@@ -76,7 +76,7 @@ class PPOKwargs(TypedDict, total=False):
 class MeanGiniKwargs(TypedDict, total=False):
     """Settings of `MeanGini`."""
 
-    risk_aversion: float
+    risk_aversion: float | tuple[float, float] | list[float]
     mean: Literal["vpg", "ppo"]
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
@@ -103,6 +103,7 @@ class MeanGiniKwargs(TypedDict, total=False):
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
     risk_warmup: int
+    lambdas_per_update: int
     estimator: Literal["unbiased", "paper"]
     annealing_episodes: int
     minibatch_size: int | Auto
@@ -364,7 +365,7 @@ class MVPIKwargs(TypedDict, total=False):
 class MeanRiskKwargs(TypedDict, total=False):
     """Settings of `MeanRisk`."""
 
-    risk_aversion: float
+    risk_aversion: float | tuple[float, float] | list[float]
     measure: str
     alpha: float | Auto | None
     beta: float | Auto | None
@@ -394,6 +395,7 @@ class MeanRiskKwargs(TypedDict, total=False):
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
     risk_warmup: int
+    lambdas_per_update: int
     annealing_episodes: int
     minibatch_size: int | Auto
     batch_size: int | Auto
@@ -445,6 +447,7 @@ class CVaRKwargs(TypedDict, total=False):
     gae_lambda: float
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
+    annealing_episodes: int
     minibatch_size: int | Auto
     batch_size: int | Auto
     clip_range: float

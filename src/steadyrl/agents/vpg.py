@@ -147,9 +147,16 @@ class VPGUpdate(PolicyGradientUpdate):
         return learner, {**metrics, **self._value_metrics(batch, sample, V), **self._risk_metrics(eta)}
 
     def mean_weights(self, sample: Sample, V: Array) -> Weighting:
-        """mean_grad: trajectory i and step t weigh (g_t - V(s_t)) rho_i / |D|."""
-        per_reward = sample.ratios / sample.where.sum()
+        """mean_grad: trajectory i and step t weigh (g_t - V(s_t)) rho_i / |D|; with a dial, the mean over groups."""
+        per_reward = sample.ratios / self._selected(sample.where)
         return Weighting(per_reward, -per_reward[:, None] * V)
+
+    def _selected(self, where: Array) -> Array:
+        """|D|; with a dial [n], that of each trajectory's own group times the number of groups."""
+        if self.dial is None:
+            return where.sum()
+        count = jnp.maximum(self.dial.by_group(where).sum(axis=1), 1) * self.dial.groups
+        return jnp.repeat(count, where.size // self.dial.groups)
 
     def risk_weights(self, sample: Sample, state: Any) -> tuple[Array, Array, Any]:
         """-lambda gini_grad: each step of trajectory i weighs lambda rho_i eta_i, [n, 1]; also eta, and the new state.

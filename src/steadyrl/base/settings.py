@@ -85,7 +85,7 @@ def override(cls: type[Settings], name: str, default: Any) -> Any:
 
 @dataclass(frozen=True)
 class Settings:
-    """Base of every agent's settings. A JAX pytree whose leaves are the numbers declared as `float` or `float | None`.
+    """Base of every agent's settings. A JAX pytree whose leaves are the numbers: `float`, `float | None`, or a range.
 
     What a program is compiled for is the rest: whole numbers, switches and choices.
     """
@@ -154,7 +154,8 @@ def _also(aliases: tuple[Alias, ...]) -> str:
 
 def _floats(cls: type) -> list[str]:
     hints = typing.get_type_hints(cls)
-    return [field.name for field in dataclasses.fields(cls) if hints[field.name] in (float, float | None)]
+    kinds = {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+    return [name for name, kind in kinds.items() if kind in (float, float | None) or takes_range(kind)]
 
 
 class _Resolver:
@@ -225,6 +226,8 @@ def _checked(field: dataclasses.Field[Any], kind: Any, value: Any) -> Any:
         return field.default
     if float in kinds and isinstance(value, int) and not isinstance(value, bool):
         value = _as_float(value)
+    if isinstance(value, list | tuple) and takes_range(kind):
+        return _range(field, value)
     if isinstance(value, list | tuple) and tuple in kinds:
         return tuple(_item(field, item) for item in value)
     if type(value) not in kinds:
@@ -241,6 +244,14 @@ def _item(field: dataclasses.Field[Any], item: Any) -> int:
     if problem := _out_of_bounds(field.metadata, int(item)):
         raise ValueError(f"{_assigned(field.name, item)} {problem} {field.metadata['sentence']}")
     return int(item)
+
+
+def _range(field: dataclasses.Field[Any], ends: list[Any] | tuple[Any, ...]) -> tuple[float, ...]:
+    """Two numbers, the lower one first, each within the bounds."""
+    numbers = tuple(_checked(field, float, end) for end in ends)
+    if len(numbers) != 2 or not numbers[0] < numbers[1]:
+        raise ValueError(f"{_assigned(field.name, tuple(ends))} a range is two numbers, the lower one first.")
+    return numbers
 
 
 def _out_of_bounds(bounds: Mapping[str, Any], value: Any) -> str:
@@ -274,14 +285,21 @@ def _as_float(value: int) -> float:
 
 def is_list(kind: Any) -> bool:
     """Whether a setting of that type is several numbers."""
-    return tuple in _kinds(kind)
+    return tuple in _kinds(kind) and not takes_range(kind)
+
+
+def takes_range(kind: Any) -> bool:
+    """Whether a setting of that type is a number or a range, `float | tuple[float, float]`."""
+    return {float, tuple} <= set(_kinds(kind))
 
 
 def parsed(name: str, text: str, kind: Any) -> Any:
     """The value of a setting of that type from its text; see `read_value`."""
     kinds = _kinds(kind)
-    if tuple in kinds:
+    if is_list(kind):
         return _parsed_list(name, text)
+    if takes_range(kind) and (ends := _parsed_range(text)):
+        return ends
     try:
         value = read_value(text)
     except ValueError:
@@ -318,6 +336,16 @@ def _parsed_list(name: str, text: str) -> Any:
     return tuple(whole)
 
 
+def _parsed_range(text: str) -> tuple[Any, ...] | None:
+    """The ends of a range that is written as 0:3 or as [0, 3]; None if it is none."""
+    low, colon, high = text.partition(":")
+    try:
+        value = [read_value(low), read_value(high)] if colon else read_value(text)
+    except ValueError:
+        return None
+    return tuple(value) if isinstance(value, list) else None
+
+
 def _whole(value: Any) -> int | None:
     """A whole number, also one that is written as 1e4; None if it is none."""
     if isinstance(value, float) and value.is_integer():
@@ -334,6 +362,8 @@ _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: 
 
 
 def _needed(kinds: tuple[type, ...]) -> str:
+    if {float, tuple} <= set(kinds):
+        return "a number, or a range such as (0, 3) or 0:3,"
     return " or ".join("None" if kind is types.NoneType else _WORDS.get(kind, kind.__name__) for kind in kinds)
 
 

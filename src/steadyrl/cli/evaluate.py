@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Environment = Annotated[str | None, named("ENV")]
 Discount = Annotated[float | None, named("GAMMA")]
 Measures = Annotated[str, named("NAMES")]
+Lambda = Annotated[float | None, named("LAMBDA")]
+Aversion = Annotated[float | None, named("LAMBDA", "--at")]
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Evaluate:
     """Discount of the discounted measures; that of the agent by default."""
     deterministic: Flag = False
     """Take the agent's most likely action instead of drawing one."""
+    risk_aversion: Aversion = None
+    """The lambda to act for, of an agent that was trained for a range of them; --at is the same."""
     seed: int = 0
     """Seed of the episodes and of the intervals."""
     measures: Measures = ""
@@ -58,7 +62,7 @@ class Evaluate:
         names = tuple(requested(self.measures))
         # Absolute, because environments may change the folder.
         picture = None if self.histogram is None else check_picture(self.histogram).absolute()
-        stored = _Stored.read(self.path)
+        stored = _Stored.read(self.path).at(self.risk_aversion)
         stored.warn_if_unfinished()
         options = options_of(self.env_set)
         env = stored.environment(self.env, options)
@@ -93,6 +97,10 @@ class Compare:
     """Discount of the discounted measures; that of the agents by default. If theirs differ, these are left out."""
     deterministic: Flag = False
     """Take the agents' most likely actions instead of drawing them."""
+    at_a: Lambda = None
+    """The lambda that the first agent is to act for, if it was trained for a range of them."""
+    at_b: Lambda = None
+    """The same, of the second agent."""
     seed: int = 0
     """Seed of the episodes and of the intervals."""
     measures: Measures = ""
@@ -106,7 +114,7 @@ class Compare:
         from steadyrl.evaluation.reported import requested
 
         names = tuple(requested(self.measures))
-        a, b = _Stored.read(self.a), _Stored.read(self.b)
+        a, b = _Stored.read(self.a).at(self.at_a), _Stored.read(self.b).at(self.at_b)
         for stored in (a, b):
             stored.warn_if_unfinished()
         if self.env is None and a.recorded != b.recorded:
@@ -146,6 +154,8 @@ class _Stored(NamedTuple):
     path: Path
     agent: Agent
     recorded: dict[str, Any] | None
+    at_lambda: float | None = None
+    """The one that was chosen from a range."""
 
     @classmethod
     def read(cls, path: Path) -> _Stored:
@@ -155,14 +165,24 @@ class _Stored(NamedTuple):
         file = read_agent(path)
         return cls(path, from_file(file), file.header["env"])
 
+    def at(self, risk_aversion: float | None) -> _Stored:
+        """The same, for one lambda of the range that the agent was trained for, if one is given."""
+        return (
+            self
+            if risk_aversion is None
+            else self._replace(agent=self.agent.at(risk_aversion), at_lambda=risk_aversion)
+        )
+
     def __str__(self) -> str:
         """For example `mg of runs/mg (20,000 episodes)`."""
-        return f"{self.agent.name} of {self.path} ({self.agent.episodes:,} episodes)"
+        chosen = "" if self.at_lambda is None else f", at lambda {self.at_lambda:g}"
+        return f"{self.agent.name} of {self.path} ({self.agent.episodes:,} episodes{chosen})"
 
     @property
     def fields(self) -> dict[str, Any]:
         """Which agent it is, for JSON."""
-        return {"agent": self.agent.name, "path": str(self.path), "trained_episodes": self.agent.episodes}
+        chosen = {} if self.at_lambda is None else {"risk_aversion": self.at_lambda}
+        return {"agent": self.agent.name, "path": str(self.path), "trained_episodes": self.agent.episodes, **chosen}
 
     def described(self, env: str | None, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """The id and the options of the environment that `environment` returns."""

@@ -126,7 +126,9 @@ class Train:
             print(_how_to_view(out / FOLDER))
         # A file does not choose code to run, so an environment of the user's own is named again.
         named_again = f" {typed_env(self.env, options)}" if ":" in self.env else ""
-        print(f"Saved in {out}. Its risk: steadyrl evaluate {shlex.quote(str(out))}{named_again}")
+        ends = values.get("risk_aversion")
+        at = f" --at {sum(ends) / 2:g}" if isinstance(ends, tuple) else ""
+        print(f"Saved in {out}. Its risk: steadyrl evaluate {shlex.quote(str(out))}{at}{named_again}")
 
 
 def _how_to_view(events: Path) -> str:

@@ -16,7 +16,7 @@ import os
 import reprlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -142,7 +142,8 @@ class EvaluateEvery:
         unit: What `every` counts, "episodes" or "timesteps".
         criterion: What is best: the highest "mean" of the undiscounted returns; or the highest "mean_gini", that mean
             less `risk_aversion` times their Gini deviation; or a function from the `RiskReport` to a score.
-        risk_aversion: For "mean_gini"; by default that of a MeanGini agent.
+        risk_aversion: For "mean_gini"; by default that of a MeanGini agent. Of an agent that learns for a range of
+            lambdas, `agent.at(risk_aversion)` is evaluated.
         save_best: A file that always holds the best agent so far, without its replay buffer. When an interrupted
             training is resumed, it is replaced by better agents alone.
         stop_at: Training stops when the score is at least this.
@@ -198,7 +199,7 @@ class EvaluateEvery:
         self._begin(agent)
         if not self._interval.is_due(agent):
             return True
-        report = evaluate(agent, self._environment(agent), **self._how)
+        report = evaluate(self._evaluated(agent), self._environment(agent), **self._how)
         self.reports.append((agent.timesteps, agent.episodes, report))
         score = self._score(report)
         better = score > self.best_score
@@ -212,6 +213,12 @@ class EvaluateEvery:
             )
         return self._stop_at is None or score < self._stop_at
 
+    def _evaluated(self, agent: Agent) -> Agent:
+        """The agent; or, if it learns for a range of lambdas, the agent for the one that is asked for."""
+        if agent.risk_aversion_range is None or self._risk_aversion is None:
+            return agent
+        return agent.at(self._risk_aversion)
+
     def _environment(self, agent: Agent) -> Any:
         return agent.env if self._env is None else self._env
 
@@ -224,14 +231,14 @@ class EvaluateEvery:
                 f"EvaluateEvery was called with a second agent ({agent.name}, seed {agent.seed}), but its reports and "
                 "its best score are those of one. Make a new EvaluateEvery for each agent."
             )
-        check(agent, self._environment(agent), self._how["episodes"], self._how["seed"])
+        check(self._evaluated(agent), self._environment(agent), self._how["episodes"], self._how["seed"])
         if self._criterion == "mean_gini" and self._risk_aversion is None:
             if not isinstance(agent, MeanGini):
                 raise ValueError(
                     f"criterion='mean_gini': {agent.name} has no weight of the Gini deviation itself. "
                     "Pass risk_aversion=...."
                 )
-            self._risk_aversion = agent.settings.risk_aversion
+            self._risk_aversion = cast(float, agent.settings.risk_aversion)  # A range was refused above.
         self.best_score = self._saved_score(agent)
         self._agent = agent
 

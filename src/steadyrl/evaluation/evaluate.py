@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from steadyrl.agents.agent import Agent
+from steadyrl.agents.dialled import needs_a_lambda
 from steadyrl.envs.resolve import EnvLike, resolve
 from steadyrl.envs.running_statistics import running_statistics
 from steadyrl.envs.spaces import shown_space
@@ -87,6 +88,8 @@ def check(policy: Any, env: Any, episodes: int, seed: int) -> None:
             f"policy is {what}: pass a steadyrl agent, an object with Stable-Baselines3's "
             "predict(observation, state, episode_start, deterministic), or a function of the observation."
         )
+    if isinstance(policy, Agent) and policy.risk_aversion_range is not None:
+        raise needs_a_lambda(policy)
     if isinstance(env, VectorEnv):
         raise TypeError(
             f"env is a {type(env).__name__}: evaluation plays episodes of its own, each from its own seed. "

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import gymnasium as gym
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,6 +46,8 @@ class Actor:
     """The space that features are computed from; None for tables, which take the index of a state."""
     moments: RunningMoments | None = None
     """For normalization; None for no normalization."""
+    levels: Any = None
+    """[k]: one more input of the policy for each row of features; None if it has none. See `training.dial`."""
 
     def features(self, observations: Any) -> Any:
         """[k, ...]: the features of k observations of a simulator, before normalization."""
@@ -53,13 +57,35 @@ class Actor:
         """Features as inputs of the networks."""
         return features if self.moments is None else self.moments.normalize(features)
 
+    def inputs(self, features: Any) -> Any:
+        """[k, ...]: what the policy sees of features: normalized, and behind them the level of each row."""
+        inputs = self.normalize(features)
+        return inputs if self.levels is None else with_levels(inputs, self.levels, self.observation_space is None)
+
     def act(self, features: Any, noise: Any) -> Any:
         """[k, ...]: an action for each row of features; the most likely one if `noise` is None."""
-        return self.policy.act(self.parameters, self.normalize(features), noise)
+        return self.policy.act(self.parameters, self.inputs(features), noise)
 
     def to_space(self, actions: Any) -> Any:
         """The actions in the form of the environment's action space."""
         return self.policy.to_space(actions)
+
+
+def of_episodes(actor: Actor, episodes: Any) -> Actor:
+    """The actor of some of the episodes that its levels are of; the same one if it has no levels."""
+    levels = getattr(actor, "levels", None)
+    return actor if levels is None else dataclasses.replace(actor, levels=levels[episodes])
+
+
+def with_levels(inputs: Any, levels: Any, of_states: bool) -> Any:
+    """Inputs [n, ..., d] and the level [n] of each row: [n, ..., d + 1]; or states [n, ...] and levels: [n, ..., 2].
+
+    In NumPy or in JAX, as `levels` are.
+    """
+    xp = np if isinstance(levels, np.ndarray) else jnp
+    inputs = inputs[..., None] if of_states else inputs
+    column = xp.broadcast_to(levels.reshape(-1, *[1] * (inputs.ndim - 1)), (*inputs.shape[:-1], 1))
+    return xp.concatenate([inputs.astype(np.float32), column.astype(np.float32)], axis=-1)
 
 
 class ActionNoise:

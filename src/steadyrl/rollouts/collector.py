@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 from steadyrl.envs.episode_metrics import MetricNames, stack_metrics
 from steadyrl.envs.simulator import Simulator, SlotError, StepResult
-from steadyrl.rollouts.acting import ActionNoise, Actor
+from steadyrl.rollouts.acting import ActionNoise, Actor, of_episodes
 from steadyrl.rollouts.episodes import Episodes
 
 SCALE_REWARDS = "Scale the rewards, for example with gymnasium.wrappers.TransformReward."
@@ -93,7 +93,7 @@ class Limits(NamedTuple):
 def collect(
     simulator: Simulator, actor: Actor, seeds: Sequence[int], limits: Limits, deterministic: bool = False
 ) -> Episodes:
-    """One whole episode from each seed, `simulator.size` at a time.
+    """One whole episode from each seed, `simulator.size` at a time; `actor.levels`, if any, are those of the episodes.
 
     The observations are features before normalization, and the actions those of the policy before clipping.
     """
@@ -102,7 +102,7 @@ def collect(
         waves = [
             _play_wave(
                 simulator,
-                actor,
+                of_episodes(actor, slice(start, start + simulator.size)),
                 seeds[start : start + simulator.size],
                 limits._replace(first_episode=limits.first_episode + start),
                 deterministic,
@@ -143,8 +143,15 @@ def _play_wave(simulator: Simulator, actor: Actor, seeds: Sequence[int], limits:
     """Play episodes at the same time, until the last one has ended."""
     wave = _Wave([], {}, {}, {})
     noise = None if deterministic else ActionNoise(actor.policy, seeds)
-    for step in iterate_steps(simulator, lambda: actor, noise, seeds, limits):
+    current = actor
+
+    def of_active() -> Actor:
+        return current
+
+    for step in iterate_steps(simulator, of_active, noise, seeds, limits):
         wave.steps.append(step)
+        if step.done.any():
+            current = of_episodes(actor, step.slots[~step.done])
         for row in np.flatnonzero(step.done):
             slot = int(step.slots[row])
             wave.last_observations[slot] = step.next_observations[row]

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from jax import Array
 
 from steadyrl.rollouts.acting import NumpyPolicy
+from steadyrl.training.dial import Dial
 from steadyrl.training.replay_buffer import ReplayBuffer, TransitionLayout
 
 BatchKind = Literal["batch", "transitions", "episodes", "replay", "online"]
@@ -94,6 +95,19 @@ class Tabular(Algorithm, Protocol):
 
     def learned_table(self, learner: Learner) -> Array:
         """[S, A]: the learned policy, without exploration."""
+        ...
+
+
+class Dialled(Algorithm, Protocol):
+    """An algorithm whose policy takes a level as one more input; its `update` takes batches with `levels`."""
+
+    @property
+    def dial(self) -> Dial | None:
+        """At which level each episode of a round is played; None if there are none."""
+        ...
+
+    def exploring_tables(self, learner: Learner, levels: Array) -> Array:
+        """[G, S, A]: the policy that collects episodes at each of the levels [G], if it is a table."""
         ...
 
 

@@ -10,12 +10,15 @@ and actions are None, for "the whole table".
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from steadyrl.rollouts.acting import with_levels
 from steadyrl.rollouts.compiled import Plays, Tables, rewards_of
 from steadyrl.rollouts.episodes import Episodes
 from steadyrl.training.returns import discount_factors, rewards_to_go
@@ -32,10 +35,12 @@ class EpisodeBatch(NamedTuple):
     terminated: Any
     discounts: Any
     """[L]: gamma^t, computed in 64 bits."""
+    levels: Any = None
+    """[n]: what each episode was played with besides its observations, which it is a part of; see `training.dial`."""
 
     @classmethod
-    def of(cls, episodes: Episodes, gamma: float, normalize: Callable[[Any], Any]) -> EpisodeBatch:
-        """Normalized and padded."""
+    def of(cls, episodes: Episodes, gamma: float, inputs: Callable[[Any], Any], levels: Any = None) -> EpisodeBatch:
+        """Padded, with `inputs` of the observations: normalized, and with their levels."""
         T = episodes.rewards.shape[1]
         padding = padded_length(T) - T
 
@@ -43,13 +48,14 @@ class EpisodeBatch(NamedTuple):
             return np.concatenate([x, np.zeros((len(x), padding, *x.shape[2:]), x.dtype)], axis=1)
 
         return cls(
-            observations=pad(normalize(episodes.observations)),
+            observations=pad(inputs(episodes.observations)),
             actions=pad(episodes.actions),
             rewards=pad(episodes.rewards),
             mask=pad(episodes.mask),
-            last_observations=normalize(episodes.last_observations),
+            last_observations=inputs(episodes.last_observations),
             terminated=episodes.terminated,
             discounts=discount_factors(gamma, T + padding).astype(np.float32),
+            levels=levels,
         )
 
     @property
@@ -68,6 +74,13 @@ def padded_length(T: int) -> int:
         return 1 if T == 1 else 16 if T <= 16 else 128
     double = 1 << (T - 1).bit_length()
     return double * 3 // 4 if double * 3 // 4 >= T else double
+
+
+class EveryState(NamedTuple):
+    """In place of observations: every state of a table in order, at the level of each trajectory."""
+
+    levels: Array
+    """[n]."""
 
 
 class Steps(NamedTuple):
@@ -95,8 +108,8 @@ class Weighting(NamedTuple):
 class Batch(NamedTuple):
     """n trajectories of L observations with P actions each."""
 
-    observations: Array | None
-    """[n, L, ...], or None for every state in order."""
+    observations: Array | EveryState | None
+    """[n, L, ...], or None for every state in order; `EveryState` where policies differ between trajectories."""
     actions: Array | None
     """[n, L, P, ...], or None for every action in order."""
     visits: Array
@@ -115,11 +128,13 @@ class Batch(NamedTuple):
     """[n, L]: `rewards_to_go` summed over the actions."""
     steps: Steps
     """The same trajectories, step by step."""
+    levels: Array | None = None
+    """[n]: see `EpisodeBatch`."""
 
     @classmethod
     def of(
         cls,
-        observations: Array | None,
+        observations: Array | EveryState | None,
         actions: Array | None,
         visits: Array,
         rewards_to_go: Array,
@@ -127,10 +142,12 @@ class Batch(NamedTuple):
         lengths: Array,
         squared_rewards_to_go: Array,
         steps: Steps,
+        levels: Array | None = None,
     ) -> Batch:
         """A batch with its sums."""
         sums = visits.sum(axis=-1), rewards_to_go.sum(axis=-1)
-        return cls(observations, actions, visits, rewards_to_go, returns, lengths, squared_rewards_to_go, *sums, steps)
+        given = observations, actions, visits, rewards_to_go, returns, lengths, squared_rewards_to_go
+        return cls(*given, *sums, steps, levels)
 
     def with_credit(self, credit: Array) -> Batch:
         """The batch with `credit` [n, T] of each step added to the rewards to go that weigh log pi.
@@ -180,6 +197,7 @@ def batch_from_episodes(episodes: EpisodeBatch, gamma: Any) -> Batch:
         lengths=mask.sum(axis=-1),
         squared_rewards_to_go=(g**2).sum(axis=-1),
         steps=steps_from_episodes(episodes),
+        levels=None if episodes.levels is None else jnp.asarray(episodes.levels),
     )
 
 
@@ -189,25 +207,35 @@ def steps_from_episodes(episodes: EpisodeBatch) -> Steps:
     return Steps(jnp.asarray(episodes.observations), rewards, mask)
 
 
-def batch_from_plays(tables: Tables, plays: Plays, gamma: Array) -> Batch:
-    """Pair by pair, from compiled plays; every field has the leading axis of the K policies, and `gamma` is [K]."""
+def batch_from_plays(tables: Tables, plays: Plays, gamma: Array, levels: Array | None = None) -> Batch:
+    """Pair by pair, from compiled plays; every field has the leading axis of the K policies, and `gamma` is [K].
+
+    `levels` [K, n] are those of the episodes, where policies are played at several.
+    """
     S, A, outcomes = tables.reward.shape
     mask = plays.outcome >= 0
     rewards = jnp.moveaxis(rewards_of(tables, plays), 0, -1)
     g = jnp.moveaxis(rewards_to_go(rewards, gamma[:, None]), -1, 0)
     pair = jnp.where(mask, plays.outcome // outcomes, 0)
     pairs = jnp.moveaxis(pair, 0, -1)
+    states = pairs // A
     _, K, n = pair.shape
     policy, episode = jnp.indices((K, n))
     each = jnp.stack([mask.astype(g.dtype), g * mask], axis=-1)
     sums = jnp.zeros((K, n, S * A, 2), g.dtype).at[policy, episode, pair].add(each)
     return Batch.of(
-        observations=None,
+        observations=None if levels is None else EveryState(levels),
         actions=None,
         visits=sums[..., 0].reshape(K, n, S, A),
         rewards_to_go=sums[..., 1].reshape(K, n, S, A),
         returns=g[0],
         lengths=mask.sum(axis=0).astype(g.dtype),
         squared_rewards_to_go=((g * mask) ** 2).sum(axis=0),
-        steps=Steps(pairs // A, rewards, jnp.moveaxis(mask.astype(g.dtype), 0, -1), pairs),
+        steps=Steps(
+            states if levels is None else jax.vmap(partial(with_levels, of_states=True))(states, levels),
+            rewards,
+            jnp.moveaxis(mask.astype(g.dtype), 0, -1),
+            pairs,
+        ),
+        levels=levels,
     )

@@ -4,6 +4,7 @@ from steadyrl.agents.networks.action_range import ActionRange
 from steadyrl.agents.networks.categorical import CategoricalNetwork
 from steadyrl.agents.networks.choose import networks_for, quantiles_for
 from steadyrl.agents.networks.deterministic import ActorParams, DeterministicNetwork
+from steadyrl.agents.networks.dialled_tables import DialledSoftmaxTable
 from steadyrl.agents.networks.epsilon_greedy import EpsilonGreedy, QParams
 from steadyrl.agents.networks.epsilon_greedy_table import EpsilonGreedyTable, QTable
 from steadyrl.agents.networks.mlp import MLP, ValueNetwork
@@ -18,6 +19,7 @@ __all__ = [
     "ActorParams",
     "CategoricalNetwork",
     "DeterministicNetwork",
+    "DialledSoftmaxTable",
     "EpsilonGreedy",
     "EpsilonGreedyTable",
     "NormalNetwork",

@@ -53,3 +53,7 @@ class CategoricalNetwork:
     def to_space(self, actions: Any) -> Any:
         """Counted from the space's first action."""
         return actions + self.first if self.first else actions
+
+    def at_level(self, parameters: Layers, level: float) -> Layers:
+        """The parameters without the last input, which is a level."""
+        return self.mlp.with_input_fixed(parameters, -1, level)

@@ -9,6 +9,12 @@ from gymnasium.spaces import Box, Discrete
 
 from steadyrl.agents.networks.action_range import ActionRange
 from steadyrl.agents.networks.categorical import CategoricalNetwork
+from steadyrl.agents.networks.dialled_tables import (
+    DialledQuantileTable,
+    DialledSoftmaxTable,
+    DialledValueTable,
+    Knots,
+)
 from steadyrl.agents.networks.mlp import MLP, ValueNetwork
 from steadyrl.agents.networks.normal import NormalNetwork
 from steadyrl.agents.networks.normalised_value import NormalisedValue
@@ -26,13 +32,21 @@ def networks_for(
     initial_log_std: float,
     initial_output_scale: float = 1.0,
     normalise_values: bool = False,
+    levels: tuple[float, float] | None = None,
 ) -> tuple[Policy, Value]:
-    """A table for each state and action, or networks with `hidden` layers."""
+    """A table for each state and action, or networks with `hidden` layers; with a level as one more input, if given.
+
+    `levels` are the lowest and the highest one; see `training.dial`.
+    """
     if network == "table":
         assert isinstance(observation_space, Discrete)
         assert isinstance(action_space, Discrete)
-        return SoftmaxTable(int(observation_space.n), int(action_space.n)), ValueTable(int(observation_space.n))
-    inputs = feature_count(observation_space)
+        S, A = int(observation_space.n), int(action_space.n)
+        if levels is not None:
+            knots = Knots(*levels)
+            return DialledSoftmaxTable(S, A, knots), DialledValueTable(S, knots)
+        return SoftmaxTable(S, A), ValueTable(S)
+    inputs = feature_count(observation_space) + (levels is not None)
     value = (NormalisedValue if normalise_values else ValueNetwork)(MLP((inputs, *hidden, 1)))
     if isinstance(action_space, Discrete):
         return CategoricalNetwork(
@@ -45,9 +59,12 @@ def networks_for(
     ), value
 
 
-def quantiles_for(observation_space: gym.Space[Any], network: str) -> QuantileTable | QuantileNetwork:
-    """What learns a distribution for each observation."""
+def quantiles_for(
+    observation_space: gym.Space[Any], network: str, levels: tuple[float, float] | None = None
+) -> QuantileTable | QuantileNetwork | DialledQuantileTable:
+    """What learns a distribution for each observation; with a level as one more input, see `networks_for`."""
     if network == "table":
         assert isinstance(observation_space, Discrete)
-        return QuantileTable(int(observation_space.n))
-    return QuantileNetwork.of(feature_count(observation_space))
+        S = int(observation_space.n)
+        return QuantileTable(S) if levels is None else DialledQuantileTable(S, Knots(*levels))
+    return QuantileNetwork.of(feature_count(observation_space) + (levels is not None))

@@ -64,6 +64,12 @@ class MLP:
         x += last["bias"]
         return x
 
+    def with_input_fixed(self, layers: Layers, place: int, value: float) -> Layers:
+        """The layers of a network without the input `place`, which computes what this one does with `value` there."""
+        first, *others = layers
+        weight = jnp.delete(first["weight"], place, axis=0)
+        return [{"weight": weight, "bias": first["bias"] + value * first["weight"][place]}, *others]
+
 
 @dataclass(frozen=True)
 class ValueNetwork:
@@ -79,3 +85,7 @@ class ValueNetwork:
         """[..., inputs] to [...]."""
         assert observations is not None, "only tables have a value for every state"
         return jnp.squeeze(self.mlp(parameters, observations), axis=-1)
+
+    def at_level(self, parameters: Layers, level: float) -> Layers:
+        """The parameters without the last input, which is a level."""
+        return self.mlp.with_input_fixed(parameters, -1, level)

@@ -64,3 +64,7 @@ class NormalNetwork:
     def to_space(self, actions: Any) -> Any:
         """Clipped to the bounds, in the space's units, shape and precision."""
         return self.range.to_space(actions)
+
+    def at_level(self, parameters: dict[str, Any], level: float) -> dict[str, Any]:
+        """The parameters without the last input, which is a level."""
+        return {**parameters, "mean": self.mlp.with_input_fixed(parameters["mean"], -1, level)}

@@ -50,3 +50,7 @@ class NormalisedValue:
         *hidden, last = parameters.layers
         last = {"weight": shrink * last["weight"], "bias": shrink * last["bias"] + shift}
         return NormalisedParameters([*hidden, last], new)
+
+    def at_level(self, parameters: NormalisedParameters, level: float) -> NormalisedParameters:
+        """The parameters without the last input, which is a level."""
+        return parameters._replace(layers=self.mlp.with_input_fixed(parameters.layers, -1, level))

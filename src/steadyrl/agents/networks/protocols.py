@@ -18,15 +18,16 @@ class Policy(NumpyPolicy, Protocol):
         """Parameters to start from."""
         ...
 
-    def log_prob(self, parameters: Parameters, observations: Array | None, actions: Array | None) -> Array:
+    def log_prob(self, parameters: Parameters, observations: Any, actions: Array | None) -> Array:
         """Log pi of P actions at each observation: [..., L] and [..., L, P] to [..., L, P].
 
-        None in place of both is for tables alone and means all of it: [S, A].
+        None in place of both is for tables alone and means all of it: [S, A]; `EveryState` [n] is for tables with a
+        dial, and means [n, S, A].
         """
         ...
 
     def log_prob_and_entropy(
-        self, parameters: Parameters, observations: Array | None, actions: Array | None
+        self, parameters: Parameters, observations: Any, actions: Array | None
     ) -> tuple[Array, Array]:
         """`log_prob`, and the entropy of the policy at each observation, [..., L]: both from one pass."""
         ...
@@ -39,6 +40,9 @@ class Value(Protocol):
         """Parameters to start from."""
         ...
 
-    def __call__(self, parameters: Parameters, observations: Array | None) -> Array:
-        """The value of each observation, elementwise over the leading axes; None is for tables: [S]."""
+    def __call__(self, parameters: Parameters, observations: Any) -> Array:
+        """The value of each observation, elementwise over the leading axes; None is for tables: [S].
+
+        `EveryState` is for tables with a dial.
+        """
         ...

@@ -39,6 +39,10 @@ class QuantileNetwork:
         """[..., inputs] and [...] to [..., QUANTILES]."""
         return self.mlp(parameters, jnp.concatenate([observations, times[..., None]], axis=-1))
 
+    def at_level(self, parameters: Layers, level: float) -> Layers:
+        """The parameters without the last input before the time, which is a level."""
+        return self.mlp.with_input_fixed(parameters, -2, level)
+
 
 @dataclass(frozen=True)
 class QuantileTable:

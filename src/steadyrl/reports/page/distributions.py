@@ -72,6 +72,9 @@ def _evaluate(
     if agent.env is None:
         notes[envs.reason(run)].append(run.name)
         return None
+    if agent.risk_aversion_range is not None:
+        notes["it was trained for a range of risk_aversion: not in the return distributions"].append(run.name)
+        return None
     try:
         rollout = agent.play(episodes, agent.seed)
     except Exception as error:  # Of an environment that anybody may have written.

@@ -15,9 +15,10 @@ from jax import Array
 from steadyrl.base.machine import usable_cores
 from steadyrl.base.seeding import Stream, stream_key
 from steadyrl.envs.finite import EpisodeMetrics, finite_model
-from steadyrl.rollouts.compiled import Tables, play, rewards_of
+from steadyrl.rollouts.compiled import Plays, Tables, play, rewards_of
 from steadyrl.training.algorithm import Learner, Trainee
 from steadyrl.training.batch import batch_from_plays
+from steadyrl.training.dial import dial_of
 from steadyrl.training.engines.engine import Rounds, as_arrays, check_finite
 from steadyrl.training.engines.limits import check_model
 from steadyrl.training.returns import discount_factors
@@ -104,11 +105,15 @@ def _round(
     """Round `k` of K agents: act, collect, make the batch, update, record."""
     algorithms, keys, discounts = constants
     n = algorithms.settings.n
-    policies = jax.vmap(lambda algorithm, learner: algorithm.exploring_table(learner))(algorithms, learners)
     episodes = k * n + jnp.arange(n)
     episode_keys = jax.vmap(lambda key: jax.vmap(lambda i: jax.random.fold_in(key, i))(episodes))(keys)
-    plays = play(tables, policies, episode_keys, horizon)
-    batch = batch_from_plays(tables, plays, algorithms.settings.gamma)
+    if dial_of(algorithms) is None:
+        levels = None
+        policies = jax.vmap(lambda algorithm, learner: algorithm.exploring_table(learner))(algorithms, learners)
+        plays = play(tables, policies, episode_keys, horizon)
+    else:
+        levels, plays = _play_groups(tables, horizon, algorithms, learners, episode_keys, k)
+    batch = batch_from_plays(tables, plays, algorithms.settings.gamma, levels)
     given = transitions_from_plays(tables, plays, discounts) if algorithms.batch_kind == "transitions" else batch
     update: Any = jax.vmap(lambda algorithm, learner, given: algorithm.update(learner, given))
     learners, update_metrics = update(algorithms, learners, given)
@@ -121,6 +126,20 @@ def _round(
         work={},
     )
     return learners, rounds
+
+
+def _play_groups(
+    tables: Tables, horizon: int, algorithms: Any, learners: Learner, keys: Array, k: Array
+) -> tuple[Array, Plays]:
+    """Round `k` of K agents with a dial: the level of each episode [K, n], and the plays, a policy for each group."""
+    K, n = keys.shape
+    levels = jax.vmap(lambda algorithm: algorithm.dial.levels(k))(algorithms)
+    tables_of: Any = jax.vmap(lambda algorithm, learner, x: algorithm.exploring_tables(learner, x))
+    policies = tables_of(algorithms, learners, levels)
+    groups = K * levels.shape[1]
+    plays = play(tables, policies.reshape(groups, *policies.shape[2:]), keys.reshape(groups, -1), horizon)
+    joined = Plays(plays.outcome.reshape(-1, K, n), plays.ended.reshape(K, n))
+    return jnp.repeat(levels, n // levels.shape[1], axis=1), joined
 
 
 @partial(jax.jit, static_argnames=("metrics", "horizon", "max_rounds"))

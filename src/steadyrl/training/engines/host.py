@@ -16,6 +16,7 @@ from steadyrl.rollouts.simulators.choose import simulator_for
 from steadyrl.training.acting import make_actor
 from steadyrl.training.algorithm import Learner, Metrics, Trainee
 from steadyrl.training.batch import EpisodeBatch, batch_from_episodes
+from steadyrl.training.dial import round_levels
 from steadyrl.training.engines.engine import EPISODES_PER_RECORD, Rounds, as_arrays, block_until_ready, check_finite
 from steadyrl.training.engines.limits import check_returns, training_limits
 from steadyrl.training.returns import discounted_returns
@@ -49,10 +50,11 @@ class HostEngine:
     def _round(self, learner: Learner, k: int) -> tuple[Learner, Rounds]:
         """Round `k`: act, collect, make the batch, update, record."""
         clock, idle = [time.perf_counter()], self._simulator.idle_steps
-        actor = make_actor(self._agent.algorithm, learner, self._agent.observation_space, exploring_at=0)
+        levels = round_levels(self._agent.algorithm, k, self._n)
+        actor = make_actor(self._agent.algorithm, learner, self._agent.observation_space, exploring_at=0, levels=levels)
         episodes = self._collect(actor, k)
         clock.append(time.perf_counter())
-        batch = EpisodeBatch.of(episodes, self._gamma, actor.normalize)
+        batch = EpisodeBatch.of(episodes, self._gamma, actor.inputs, levels)
         learner, metrics = block_until_ready(_update(self._algorithm, learner, batch))
         clock.append(time.perf_counter())
         if actor.moments is not None:
