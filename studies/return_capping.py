@@ -175,7 +175,8 @@ estimated; step sizes of the policy are the default and a larger one. All else i
 - Seeds 0 to {last}; the seed of evaluations is {evaluation_seed}. Nothing was selected: these are all trainings of one
 run. Default settings had been tried before: on seeds 0 to 2 for 20,000 episodes in the maze, and on seeds 0 and 1 for
 800 in TwoSides, with smaller networks.
-- {date}, {seconds:.0f} seconds on one core, steadyrl {steadyrl}, Python {python}, JAX {jax}, NumPy {numpy}.
+- {date}, {seconds:.0f} seconds of wall-clock time on one core, steadyrl {steadyrl}, Python {python}, JAX {jax}, NumPy
+{numpy}.
 """
 
 
