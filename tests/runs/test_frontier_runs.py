@@ -117,6 +117,21 @@ def test_lambdas_are_chosen_automatically_and_the_same_ones_again(tmp_path):
     assert make(tmp_path, risk_aversion=None, auto=True, lambdas=4, seeds=1).points == found.points
 
 
+def test_a_lambda_that_always_fails_is_not_proposed_for_ever(tmp_path, monkeypatch):
+    real = final_evaluation._evaluate_run
+
+    def fails(job, run):
+        if run.settings["risk_aversion"] == 0.25:
+            raise ArithmeticError("no luck")
+        real(job, run)
+
+    monkeypatch.setattr(final_evaluation, "_evaluate_run", fails)
+    options = {**QUICK, "seeds": 1}
+    with pytest.warns(UserWarning, match="ArithmeticError: no luck"):
+        found = steadyrl.frontier(MAZE, agents=["mg"], auto=True, out=tmp_path, **options)
+    assert [point.risk_aversion for point in found.points] == [0]
+
+
 class Dial:
     """A trained agent whose risk aversion is chosen afterwards: above 1 it takes the white path."""
 

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from steadyrl.cli.arguments import Count, Flag, Pairs, PerhapsCount, Progress, confirm_budget, named, options_of
+from steadyrl.cli.arguments import (
+    Count,
+    Flag,
+    Pairs,
+    PerhapsCount,
+    Progress,
+    confirm_budget,
+    named,
+    options_of,
+    typed_env,
+)
 from steadyrl.cli.failures import explain_resuming, paths_as_typed
 from steadyrl.cli.frontier import settings_of, write_page
 
@@ -103,7 +113,9 @@ class Calibrate:
         write_page(place.out, out, self.env)
         if calibration.folder is None:
             sys.exit(1)
-        print(f"The policy: steadyrl evaluate {shlex.quote(str(out / calibration.folder))}")
+        # A file does not choose code to run, so an environment of the user's own is named again.
+        named_again = f" {typed_env(self.env, options)}" if ":" in self.env else ""
+        print(f"The policy: steadyrl evaluate {shlex.quote(str(out / calibration.folder))}{named_again}")
 
     def _plan(self, options: dict[str, Any]) -> CalibrationPlan:
         from steadyrl.agents import agent_class

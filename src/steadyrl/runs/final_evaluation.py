@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from steadyrl.agents import load
 from steadyrl.base.files import lock_folder, write_atomic
 from steadyrl.base.parsing import parse_json
+from steadyrl.base.signals import check_interrupted
 from steadyrl.envs.resolve import resolve
 from steadyrl.evaluation.play import play_policy
 from steadyrl.evaluation.risk_report import RiskReport
 from steadyrl.runs.job import Job, RunSpec
 from steadyrl.runs.jobs_table import JobsTable
 from steadyrl.runs.scheduler import Failure
-from steadyrl.runs.workers import run_all
+from steadyrl.runs.workers import describe_error, run_all
 from steadyrl.training.run_files import CHECKPOINT, FINAL_EVALUATION
 from steadyrl.training.run_folder import is_complete
 
@@ -95,8 +96,9 @@ def evaluate_job(job: EvaluationJob, report: Callable[[Any], None] = lambda prog
     for run in job.runs:
         try:
             _evaluate_run(job, run)
-        except (ValueError, OSError, ImportError, ArithmeticError, RuntimeError, TypeError) as error:
-            errors.append(f"seed {run.seed}: {error}")
+        except Exception as error:  # Of an environment that anybody may have written.
+            check_interrupted()
+            errors.append(f"seed {run.seed}: {describe_error(error)}")
     if errors:
         raise ValueError(" ".join(errors))
 

@@ -43,14 +43,16 @@ def run_frontier(plan: FrontierPlan, place: Place) -> tuple[Frontier | None, lis
     model = finite_model(env)
     env.close()
     wanted: dict[str, tuple[float, ...]] = {agent: plan.aversions.get(agent, (0.0,)) for agent in plan.agents}
+    tried: set[tuple[str, float]] = set()  # A lambda whose runs have all failed is not proposed for ever.
     points: list[FrontierPoint] = []
     failures: list[Failure] = []
     while wanted:
         cells = plan.cells(place.out, wanted)
         failures += place.train(cells, plan.episodes, plan.deterministic)
         points += [point for cell in cells if (point := point_of(cell, plan, place.out)) is not None]
-        proposed = {agent: _next(agent, points, plan) for agent in plan.automatic}
-        wanted = {agent: (aversion,) for agent, aversion in proposed.items() if aversion is not None}
+        tried |= {(agent, aversion) for agent, aversions in wanted.items() for aversion in aversions}
+        proposed = [(agent, aversion) for agent in plan.automatic for aversion in _next(agent, points, plan)]
+        wanted = {agent: (aversion,) for agent, aversion in proposed if (agent, aversion) not in tried}
     if not points:
         return None, failures
     details = {
@@ -65,14 +67,14 @@ def run_frontier(plan: FrontierPlan, place: Place) -> tuple[Frontier | None, lis
     return frontier, failures
 
 
-def _next(agent: str, points: Sequence[FrontierPoint], plan: FrontierPlan) -> float | None:
+def _next(agent: str, points: Sequence[FrontierPoint], plan: FrontierPlan) -> list[float]:
+    """The next lambda of an agent, if there is one."""
     mine = [point for point in points if point.agent == agent]
     neutral = [point for point in mine if point.risk_aversion == 0]
     if not neutral:  # All its runs failed.
-        return None
+        return []
     chosen = next_aversion(mine, plan.most, unit(in_units_of_return(agent, plan.agents[agent]), neutral[0]))
-    # A lambda whose runs all failed would be proposed for ever.
-    return chosen if chosen not in {point.risk_aversion for point in mine} else None
+    return [] if chosen is None else [chosen]
 
 
 def _in_order(points: Sequence[FrontierPoint], plan: FrontierPlan) -> tuple[FrontierPoint, ...]:

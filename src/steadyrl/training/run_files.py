@@ -7,7 +7,7 @@ resume-N.steady    everything needed to resume after N rounds: there while the r
 checkpoint.steady  the agent, for `steadyrl.load`: when the run is complete, which is noted in it, or was interrupted
 error.txt          the traceback of the error that ended training, if one did
 start.steady       the agent that the run began with, if it did not begin untrained; see `warm_start`
-final_evaluation.json  the returns of evaluation episodes of the agent at the end, if they were asked for
+final_evaluation.json  evaluation episodes of the agent at the end, and the digest of that agent's file
 
 People keep files of their own in such a folder, so nothing else in it is ever changed or removed.
 """
@@ -54,7 +54,7 @@ def refuse_links(folder: Path) -> None:
 
 def remove_run_files(folder: Path) -> None:
     """Remove the files of the run in a folder; others stay, and so does the agent that it begins with."""
-    named = [folder / name for name in (METRICS, EVALUATIONS, CHECKPOINT, FINAL_EVALUATION)]
+    named = [folder / name for name in (METRICS, EVALUATIONS, CHECKPOINT)]
     remove_error(folder)
     # config.json last: only files next to it are known to belong to a run.
     for path in (*named, *resume_files(folder).values(), *partial_files(folder), folder / CONFIG):
