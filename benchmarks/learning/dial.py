@@ -74,8 +74,14 @@ def cases(domains: Sequence[str], seeds: int | None = None) -> list[Case]:
 
 def lambdas_of(domain: str) -> list[float]:
     """Where policies are compared: even in log(1 + lambda)."""
-    low, high = PLAN["range"]
+    low, high = range_of(domain)
     return [float(x) for x in np.expm1(np.linspace(np.log1p(low), np.log1p(high), PLAN["domains"][domain]["lambdas"]))]
+
+
+def range_of(domain: str) -> tuple[float, float]:
+    """The lowest and the highest lambda of a domain: the plan's, if it has none of its own."""
+    low, high = PLAN["domains"][domain].get("range", PLAN["range"])
+    return low, high
 
 
 def settings_of(domain: str, method: str) -> dict[str, Any]:
@@ -98,9 +104,10 @@ def as_planned(one: dict[str, Any]) -> bool:
     return bool((one["settings"], one["budget"], [point["lambda"] for point in one["points"]]) == planned)
 
 
-def dialled(env: Any, method: str, seed: int, settings: dict[str, Any]) -> Any:
+def dialled(env: Any, domain: str, method: str, seed: int) -> Any:
     """The agent with a dial of that name."""
-    agent = steadyrl.MeanGini(env, seed=seed, risk_aversion=tuple(PLAN["range"]), **settings)
+    ends = range_of(domain)
+    agent = steadyrl.MeanGini(env, seed=seed, risk_aversion=ends, **settings_of(domain, method))
     algorithm: Any = agent.algorithm
     if "2 tables" in method:
         low, high = agent.settings.levels
@@ -112,7 +119,7 @@ def dialled(env: Any, method: str, seed: int, settings: dict[str, Any]) -> Any:
         agent.algorithm = dataclasses.replace(algorithm, policy=policy, value=value, critic=critic)
         agent.learner = agent.algorithm.init(stream_key(seed, Stream.PARAMETERS))
     elif "apart" in method:
-        fixed = FixedDial(*PLAN["range"], agent.settings.lambdas_per_update)
+        fixed = FixedDial(*ends, agent.settings.lambdas_per_update)
         agent.algorithm = dataclasses.replace(algorithm, risk_aversion=fixed)
     return agent
 
@@ -123,7 +130,7 @@ def run(case: Case) -> dict[str, Any]:
     env, lambdas = gym.make(plan["env"]), lambdas_of(case.domain)
     budget, started = budget_of(case.domain, case.method), time.monotonic()
     if case.method.startswith("dial"):
-        agent = dialled(env, case.method, case.seed, settings)
+        agent = dialled(env, case.domain, case.method, case.seed)
         agent.learn(total_episodes=budget, progress_bar=False)
         agents, episodes = [agent.at(x) for x in lambdas], agent.episodes
     else:

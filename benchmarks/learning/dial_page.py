@@ -169,9 +169,9 @@ def page(plan: dict[str, Any], runs: Runs) -> str:
         f"{plan['evaluation_episodes']} episodes with sampled actions."
     )
     before = (
-        f"The aim was to lose at most {MOST_LOST:.0%} of what is at stake at any lambda; each section says where that is "
-        "missed. Dials of 2, 3, 4 and 6 tables, and of 4 tables apart, had run on one or two of the maze's seeds 0 and 1 "
-        "before, and 4 were chosen; 3 did about as well. Nothing else was searched."
+        f"The aim was to lose at most {MOST_LOST:.0%} of what is at stake at any lambda; each section says where that "
+        "is missed. Dials of 2, 3, 4 and 6 tables, and of 4 tables apart, had run on one or two of the maze's seeds "
+        "0 and 1 before, and 4 were chosen; 3 did about as well. Nothing else was searched."
     )
     command = f"`python -m benchmarks.learning.dial`; seeds from {plan['first_seed']} on"
     dates = " to ".join(sorted({days[0], days[-1]}))

@@ -105,7 +105,10 @@ def test_nothing_is_overwritten(run, capsys):
         (["train", "steadyrl/GuardedMaze-v9"], "Did you mean 'steadyrl/GuardedMaze-v0'?"),
         (["train", ENV, "--set", "risk_aversoin=1"], "Did you mean 'risk_aversion'?"),
         (["train", ENV, "--set", "risk_aversion"], "write name=value"),
-        (["train", ENV, "--set", "risk_aversion=much"], "risk_aversion=much: a number is needed"),
+        (
+            ["train", ENV, "--set", "risk_aversion=much"],
+            "risk_aversion=much: a number, or a range such as (0, 3) or 0:3, is needed",
+        ),
         (["train", ENV, "--set", "gamma=2"], "gamma=2.0: it must be at most 1"),
         (["train", ENV, "--set", "lambda=1"], "Did you mean 'risk_aversion'?"),
         (["train", ENV, "--set", "lam=1"], "Did you mean 'risk_aversion'?"),

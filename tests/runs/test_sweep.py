@@ -127,7 +127,10 @@ def test_the_same_settings_have_the_same_folder():
         (["--agents", "mgg"], "unknown agent 'mgg'. Did you mean 'mg'?"),
         (["--set", "risk_aversoin=1,2"], "unknown setting 'risk_aversoin'. Did you mean 'risk_aversion'?"),
         (["--set", "lambda=1,2"], "Did you mean 'risk_aversion'?"),
-        (["--set", "risk_aversion=1,much"], "risk_aversion=much: a number is needed"),
+        (
+            ["--set", "risk_aversion=1,much"],
+            "risk_aversion=much: a number, or a range such as (0, 3) or 0:3, is needed",
+        ),
         (["--set", "gamma=0.9,2"], "gamma=2.0: it must be at most 1"),
         (["--set", "risk_aversion=1,1"], "risk_aversion: give it at least one value, and each once"),
         (["--env-set", "goal_rewrad=1"], "Did you mean 'goal_reward'?"),

@@ -33,9 +33,9 @@ DEEP = "x = " + "[" * 100_000 + "]" * 100_000
         ("envs = ['a']\n[agents.mg]\nhidden = [[[8]]]", "agents.mg.hidden=[8]: whole numbers are needed"),
         (
             "envs = ['a']\n[agents.mg]\nrisk_aversion = [[1, 2], [3]]",
-            "agents.mg.risk_aversion=[1, 2]: a number is needed",
+            "agents.mg.risk_aversion=(3,): a range is two numbers",
         ),
-        ("envs = ['a']\n[agents.mg]\nrisk_aversion = 'x'", "agents.mg.risk_aversion=x: a number is needed"),
+        ("envs = ['a']\n[agents.mg]\nrisk_aversion = 'x'", "agents.mg.risk_aversion=x: a number, or a range"),
         ("envs = ['a']\n[agents.mg]\nrisk_aversion = 1979-05-27", "agents: 1979-05-27: dates and times"),
         (f"envs = ['a']\n[agents.mg]\nrisk_aversion = {'9' * 400}", "agents: 9999"),
         ("envs = ['a']\n[agents.mg]\nseed = 1", "agents.mg: unknown setting 'seed'"),

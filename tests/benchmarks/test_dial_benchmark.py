@@ -16,14 +16,14 @@ def test_every_method_of_every_domain_can_be_made():
         for method in plan["methods"]:
             settings = dial.settings_of(domain, method)
             if method.startswith("dial"):
-                assert dial.dialled(env, method, 0, settings).risk_aversion_range == (0.0, 3.0)
+                assert dial.dialled(env, domain, method, 0).risk_aversion_range == dial.range_of(domain)
             else:
                 assert steadyrl.MeanGini(env, risk_aversion=1.0, **settings).episodes == 0
 
 
 def test_the_variants_of_tables_are_what_they_are_called():
     env = gym.make("steadyrl/GuardedMaze-v0")
-    two, apart = (dial.dialled(env, name, 0, {}) for name in ("dial, 2 tables", "dial, 4 tables apart"))
+    two, apart = (dial.dialled(env, "maze_tables", name, 0) for name in ("dial, 2 tables", "dial, 4 tables apart"))
     assert two.learner.theta.shape == (2, 36, 4)
     assert two.learner.risk.parameters.shape == (2, 36, 8)
     assert apart.learner.theta.shape == (4, 36, 4)
@@ -57,6 +57,6 @@ def test_a_run_is_recorded_once_and_is_on_the_page(tmp_path, monkeypatch, capsys
     dial.main(["--report"])
     page = (tmp_path / "page.md").read_text()
     assert "## Guarded Maze" in page
-    assert "Not run: Guarded Maze: what makes the difference; InvertedPendulum; LunarLander." in page
+    assert "Not run: Guarded Maze: what makes the difference; InvertedPendulum;" in page.replace("\n", " ")
     monkeypatch.setitem(dial.PLAN["domains"]["maze"], "episodes", 200)
     assert not dial.as_planned(runs[0])
