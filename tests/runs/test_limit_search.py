@@ -111,6 +111,19 @@ def test_it_stops_after_so_many_lambdas():
     assert values(found) == (10, 0)
 
 
+def test_a_smooth_frontier_is_bracketed_without_a_jump():
+    class Smooth(ExactTrainer):
+        def __call__(self, aversion, neighbours=()):
+            risk = 8 / (1 + aversion)
+            estimates = [Estimate(x, x - 0.3, x + 0.3) for x in (10 + risk / 4, risk, 2 * risk, 10 - risk)]
+            return FrontierPoint("mg", aversion, *estimates, seeds=1, episodes=2)
+
+    found = Search(Smooth(()), at_most("gini", 5)).run(0.0, 2.0)
+    # 8 / (1 + lambda) + 0.3 <= 5 from lambda = 0.702 on.
+    assert 0.702 <= found.best.risk_aversion <= 0.702 * 1.12
+    assert found.reason.startswith("The limit lies between lambda")
+
+
 def test_a_policy_is_accepted_by_its_whole_interval():
     limit = at_most("gini", 5)
     of = lambda low, high: FrontierPoint("mg", 1.0, *(Estimate(4.5, low, high),) * 4, seeds=1, episodes=2)  # noqa: E731

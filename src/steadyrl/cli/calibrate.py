@@ -40,7 +40,7 @@ class Calibrate:
 
     Example: steadyrl calibrate steadyrl/GuardedMaze-v0 --agent mg --gini-at-most 5
 
-    The least risk with a mean of at least 11: steadyrl calibrate steadyrl/GuardedMaze-v0 --mean-at-least 11
+    The least risk with a mean of at least 9.5: steadyrl calibrate steadyrl/GuardedMaze-v0 --mean-at-least 9.5
     """
 
     env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]

@@ -99,11 +99,17 @@ class Trainer:
         folders = [folder for cell in cells for folder in cell.folders]
         self.folders[aversion] = max(folders, key=partial(self._objective, aversion))
         best = self._point(aversion, self.folders[aversion])
-        measured = getattr(best, plan.limit.measure)
-        interval = f"{short(measured.value)} [{short(measured.low)}, {short(measured.high)}]"
-        answer = "met" if plan.limit.met(best) else "not met"
-        print(f"lambda {aversion:g}: mean {short(best.mean.value)}, {TITLES[plan.limit.measure]} {interval}: {answer}.")
+        self._print(best)
         return best
+
+    def _print(self, point: FrontierPoint) -> None:
+        limit = self.plan.limit
+        measured, other = limit.measure, "mean" if limit.needs_risk_aversion else "gini_deviation"
+        e = getattr(point, measured)
+        interval = f"{TITLES[measured]} {short(e.value)} [{short(e.low)}, {short(e.high)}]"
+        answer = f"{limit}: {'met' if limit.met(point) else 'not met'}"
+        also = f"{TITLES[other]} {short(getattr(point, other).value)}"
+        print(f"lambda {point.risk_aversion:g}: {interval}, {also}. {answer}.", flush=True)
 
     def _objective(self, aversion: float, folder: Path) -> float:
         """What the agent of a run maximizes: the mean minus lambda times the risk that it penalizes."""

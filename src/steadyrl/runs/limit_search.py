@@ -157,10 +157,7 @@ class Search:
             low, high = first.risk_aversion or 0.0, last.risk_aversion or 0.0
             middle = rounded(between(low, high), _DIGITS)
             if high - low <= self.precision * high or middle in (low, high):
-                self.reason = (
-                    f"The frontier jumps between lambda {low:g} ({self._shown(first)}) and {high:g} "
-                    f"({self._shown(last)}): the bracket is narrow, and the side that meets the limit is taken."
-                )
+                self.reason = self._narrow(first, last)
                 return
             if len(self.tried) >= self.most:
                 self.reason = f"Stopped after {self.most} lambdas, between {low:g} and {high:g}."
@@ -170,6 +167,14 @@ class Search:
                 last = point
             else:
                 first = point
+
+    def _narrow(self, first: FrontierPoint, last: FrontierPoint) -> str:
+        """Why a narrow bracket ends the search: mostly because the frontier jumps there."""
+        ends = f"lambda {first.risk_aversion:g} ({self._shown(first)}) and {last.risk_aversion:g} ({self._shown(last)})"
+        a, b = (getattr(point, self.limit.measure) for point in (first, last))
+        jumps = a.low > b.high or b.low > a.high
+        what = f"The frontier jumps between {ends}" if jumps else f"The limit lies between {ends}"
+        return f"{what}: the bracket is narrow, and the best policy that meets the limit is taken."
 
     def _try(self, aversion: float, neighbours: tuple[float, ...] = ()) -> FrontierPoint:
         self.tried.append(self.train(aversion, neighbours))
