@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def range_of(agent: Agent) -> tuple[float, float] | None:
     """The lowest and the highest lambda; None if the agent has one lambda, or none."""
-    ends = getattr(agent.settings, "risk_aversion", None)
+    ends = getattr(getattr(agent, "settings", None), "risk_aversion", None)  # An agent of others may have none.
     return ends if isinstance(ends, tuple) else None
 
 
