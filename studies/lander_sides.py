@@ -21,6 +21,10 @@ from markdown_page import provenance, table, wrap
 import steadyrl
 
 LAMBDAS = (0.6, 1.0, 1.2, 1.5)
+SETTINGS: dict[str, Any] = {
+    "gamma": 0.995, "episodes_per_update": 16, "inner_updates": 4, "entropy_coefficient": 0.0,
+}  # fmt: skip
+"""Of PPO: those of benchmarks/learning/step_credit.toml."""
 
 
 @dataclass
@@ -58,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Train, shift, and write the page."""
     args = tyro.cli(Args, args=arguments)
     agent = steadyrl.PPO(
-        gym.make("steadyrl/LunarLander-v0"), seed=args.seed, episodes_per_update=16, entropy_coefficient=0.0
+        gym.make("steadyrl/LunarLander-v0"), seed=args.seed, annealing_episodes=args.training, **SETTINGS
     )
     agent.learn(total_episodes=args.training)
     rows = [row(agent, shift, args.episodes) for shift in args.shifts]
