@@ -36,6 +36,7 @@ PRINTED_PPO = {
     "max_gradient_norm": 0.5,
     "value_targets": "monte_carlo",  # Algorithm 2 fits the values to rewards to go.
     "normalise_values": False,
+    "annealing_episodes": 0,
 }
 CHOSEN_PPO = {
     "minibatch_size": 0,  # None in Algorithm 2 (deviation 44).
@@ -104,7 +105,13 @@ PRINTED = {  # Sec. 10.5.1, under the method's name.
 }
 ZETA = {"ratio_bound": 1.0}  # Deviation 48.
 # Without effect: they are of credit="step" (deviation 57).
-CRITIC = {"risk_gae_lambda": 0.95, "risk_critic_learning_rate": 1e-3, "returns_remembered": 100, "risk_warmup": 0}
+CRITIC = {
+    "risk_gae_lambda": 0.95,
+    "risk_critic_learning_rate": 1e-3,
+    "returns_remembered": 100,
+    "risk_warmup": 0,
+    "lambdas_per_update": 4,  # Deviation 80.
+}
 NORMALISED, RAW = {"normalise_advantages": True}, {"normalise_advantages": False}  # Deviations 41 and 46.
 ONCE = {"risk_ratios": "trajectory"}  # Without effect: each batch is used for one update (deviation 47).
 CHOSEN = {
@@ -125,7 +132,7 @@ CHOSEN = {
     "tamar": {**CHOSEN_PPO, **ZETA, **RAW, **ONCE, "initial_mean": 0.0, "initial_variance": 0.0},
     "mvp": {**CHOSEN_PPO, **ZETA, **RAW, **ONCE, "initial_dual": 0.0},
     "td3": CHOSEN_TD3,
-    "mvpi": {**CHOSEN_TD3, "episodes_per_iteration": 10, "initial_dual": 0.0},  # Deviation 51.
+    "mvpi": {**CHOSEN_TD3, "episodes_per_iteration": 10, "initial_dual": 0.0, "dual_estimate": "returns"},  # 51, 59.
 }
 AGENTS = {name: name for name in PRINTED} | {"mg_by_step": "mg", "mg_printed": "mg"}
 
