@@ -166,7 +166,7 @@ def test_evaluations_during_training_are_at_a_lambda():
     every = steadyrl.callbacks.EvaluateEvery(100, episodes=2, criterion="mean_gini", risk_aversion=1.2, verbose=False)
     MeanGini(MAZE, **RANGE).learn(total_episodes=200, callback=every, progress_bar=False)
     assert len(every.reports) == 2
-    with pytest.raises(ValueError, match=r"use agent.at"):
+    with pytest.raises(ValueError, match=r"pass EvaluateEvery"):
         MeanGini(MAZE, **RANGE).learn(
             total_episodes=200, callback=steadyrl.callbacks.EvaluateEvery(100), progress_bar=False
         )

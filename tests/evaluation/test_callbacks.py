@@ -199,7 +199,6 @@ def test_verbose_prints_a_line_for_each_evaluation(capsys):
         ({"episodes": 1}, r"episodes=1: risk is how the returns of episodes differ\. Pass .* at least 2\."),
         ({"seed": -1}, r"seed=-1: random streams are numbered from 0\."),
         ({"criterion": "mean_gin"}, r"unknown criterion 'mean_gin'\. Did you mean 'mean_gini'\?.* Or pass a function"),
-        ({"risk_aversion": 1.0}, r"risk_aversion=1\.0: only criterion='mean_gini' uses it\."),
         ({"stop_at": "high"}, r"stop_at='high': .* Pass a number\."),
         ({"env": "CartPole-v99"}, "CartPole"),
     ],
@@ -220,6 +219,17 @@ def test_what_cannot_be_evaluated_is_refused_at_the_first_record():
     assert agent.episodes == 50
     with pytest.raises(ValueError, match="returned NaN"):
         learn(maze(), 50, quiet(50, criterion=lambda report: math.nan))
+
+
+def test_a_range_of_lambdas_is_evaluated_at_the_one_that_is_asked_for():
+    agent = MeanGini(MAZE, risk_aversion=(0.0, 2.0))
+    with pytest.raises(ValueError, match=r"mg learns for a range of lambdas: pass EvaluateEvery\(risk_aversion="):
+        learn(agent, 100, quiet(100))
+    callback = quiet(100, risk_aversion=1.5, criterion="mean")
+    learn(agent, 100, callback)
+    assert callback.best_score == callback.reports[-1][-1].mean.value
+    with pytest.raises(ValueError, match="only criterion='mean_gini' uses it, and agents that learn for a range"):
+        learn(maze(), 50, quiet(50, risk_aversion=1.0))
 
 
 def test_a_second_agent_is_refused():

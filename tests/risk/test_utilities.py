@@ -10,7 +10,7 @@ import pytest
 
 from steadyrl import exact, risk
 from steadyrl.exact.measures import BY_NAME, WITH_NUMBER, by_name
-from steadyrl.risk import MEASURES, Law, Sample
+from steadyrl.risk import MEASURES, Law, Sample, measure_by_name
 from steadyrl.risk.gini import gini_utility
 from steadyrl.risk.measure import weights_from
 from steadyrl.risk.variance import variance_utility
@@ -196,3 +196,11 @@ def test_returns_that_are_all_alike_weigh_nothing(name, where):
 def test_without_others_to_compare_with_the_weights_are_finite(name, selected):
     weights = weights_of(MEASURES[name].utility, [1.0, 2.0, 3.0], where=np.arange(3) < selected)
     assert np.all(np.isfinite(weights))
+
+
+def test_the_whole_of_the_returns_has_no_tail():
+    """With alpha = 1 CVaR is the mean, also of returns that are higher than all that the law knows."""
+    law = Law(np.array([0.0, 1.0, 3.0]), np.full(3, 1 / 3))
+    given = np.array([-2.0, 0.5, 3.0, 10.0])
+    assert np.diff(measure_by_name("cvar:1").utility(given, law)) == pytest.approx(np.diff(given))
+    assert measure_by_name("inter_es_range:1").utility(given, law) == pytest.approx(np.zeros(4))

@@ -93,7 +93,7 @@ class CVaR(PolicyGradientAgent):
 
     A critic (`risk_critic`) expects the capped return from the return so far and the distribution of what is still to
     come; there is no value function and no mean part. estimator='plain' is the likelihood-ratio gradient (Tamar et al.
-    2015): the steps of an episode weigh (R - q) / alpha if R < q, and nothing otherwise.
+    2015): the steps of an episode weigh (R - q) / alpha if R < q, and nothing otherwise; PPO then centers the weights.
     """
 
     name = "cvar"

@@ -13,7 +13,7 @@ from steadyrl.agents.policy_gradient import PolicyGradientAgent
 from steadyrl.agents.ppo_settings import PPOSettings, RiskRatioSettings
 from steadyrl.agents.settings import EPISODES_PER_UPDATE, EnvKind, fitting_mean_setting, with_fitting_mean
 from steadyrl.agents.vpg import VPGSettings
-from steadyrl.base.names import unknown
+from steadyrl.base.names import split_number, unknown
 from steadyrl.base.settings import Rule, override, setting
 from steadyrl.risk import MEASURES, Measure, ParametricMeasure
 
@@ -111,6 +111,10 @@ class MeanRisk(PolicyGradientAgent):
         """The measure by that name."""
         name = self.settings.measure
         if name not in MEASURES:
+            plain, number = split_number(name)
+            parameter = next((each for each in ("alpha", "beta") if _number(each, plain) is not None), None)
+            if number is not None and parameter is not None:
+                raise ValueError(f"measure={name}: write measure={plain!r}, {parameter}={number:g}.")
             raise ValueError(unknown("measure", name, MEASURES))
         measure = MEASURES[name]
         if not isinstance(measure, ParametricMeasure):

@@ -103,8 +103,9 @@ class RewardTransform:
 
     y is estimated from the episodes of the solver's last iteration, as it acted, and is constant during the next: as
     (1 - gamma) E[G0], or as the mean reward of a step (`from_rewards`). The first counts the time after an episode's
-    end as steps without reward, the second does not. Without -lambda y^2: it is the same in every step, and would
-    charge long episodes more than short ones (deviation 21).
+    end as steps without reward, the second does not. With a replay buffer the second is of the latest steps, and new
+    before each round of updates (`MVPIReplayUpdate.before_updates`). Without -lambda y^2: it is the same in every step,
+    and would charge long episodes more than short ones (deviation 21).
     """
 
     risk_aversion: Leaf[float]

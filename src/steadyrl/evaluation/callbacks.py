@@ -173,10 +173,6 @@ class EvaluateEvery:
             raise ValueError(f"{unknown('criterion', str(criterion), CRITERIA)} Or pass a function of the RiskReport.")
         if risk_aversion is not None:
             risk_aversion = _number("risk_aversion", risk_aversion)
-            if criterion != "mean_gini":
-                raise ValueError(
-                    f"risk_aversion={risk_aversion}: only criterion='mean_gini' uses it. Set that, or leave it out."
-                )
         _check_whole("episodes", episodes, 2, "risk is how the returns of episodes differ")
         _check_whole("seed", seed, 0, "random streams are numbered from 0")
         self._interval = _Interval(every, unit)
@@ -231,6 +227,14 @@ class EvaluateEvery:
                 f"EvaluateEvery was called with a second agent ({agent.name}, seed {agent.seed}), but its reports and "
                 "its best score are those of one. Make a new EvaluateEvery for each agent."
             )
+        ranged = agent.risk_aversion_range is not None
+        if self._risk_aversion is not None and self._criterion != "mean_gini" and not ranged:
+            raise ValueError(
+                f"risk_aversion={self._risk_aversion}: only criterion='mean_gini' uses it, and agents that learn for a "
+                "range of lambdas. Set that criterion, or leave it out."
+            )
+        if self._risk_aversion is None and ranged:
+            raise ValueError(f"{agent.name} learns for a range of lambdas: pass EvaluateEvery(risk_aversion=...).")
         check(self._evaluated(agent), self._environment(agent), self._how["episodes"], self._how["seed"])
         if self._criterion == "mean_gini" and self._risk_aversion is None:
             if not isinstance(agent, MeanGini):
@@ -248,7 +252,8 @@ class EvaluateEvery:
             if math.isnan(score):
                 raise ValueError("criterion: it returned NaN, which no score compares with. Return a number.")
             return score
-        return report.mean.value - (self._risk_aversion or 0.0) * report.gini_deviation.value
+        weight = self._risk_aversion or 0.0 if self._criterion == "mean_gini" else 0.0
+        return report.mean.value - weight * report.gini_deviation.value
 
     def _scoring(self) -> dict[str, Any]:
         """What a score depends on besides the agent."""

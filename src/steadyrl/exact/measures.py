@@ -129,6 +129,7 @@ BY_NAME: dict[str, Measure] = {
     "semivariance": semivariance,
     "semideviation": semideviation,
     "gini_deviation": gini_deviation,
+    "gini": gini_deviation,
     "mean_deviation": mean_deviation,
     "mean_median_deviation": mean_median_deviation,
 }

@@ -28,7 +28,7 @@ MAX_ATOMS = 100_000
 """Of returns that a walk may have."""
 MEASURES = ("gini_deviation", "standard_deviation", "cvar_10")
 _DIGITS = 9
-"""Decimals to which returns are equal: the same rewards may be summed in another order."""
+"""Decimals to which returns are equal: the same rewards may be summed in another order. Smaller rewards are lost."""
 
 Law = tuple[tuple[float, float], ...]
 """(reward, probability), ascending."""
@@ -37,7 +37,7 @@ Counts = tuple[int, ...]
 
 
 class Walk(NamedTuple):
-    """The best of the walks that draw the same random rewards: the others have the same risk and a lower mean."""
+    """The best of the walks that draw the same random rewards: the others have the same law, shifted down."""
 
     steps: int
     ends: bool

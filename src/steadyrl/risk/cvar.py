@@ -5,13 +5,15 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from steadyrl.risk.measure import Law, ParametricMeasure, Properties
 from steadyrl.risk.sample import as_scaled_returns
 
 
-def cvar(returns: Any, alpha: float) -> Any:
+def cvar(returns: Any, alpha: float = 0.1) -> Any:
     """The mean of the lowest fraction `alpha` of the returns, over the last axis.
 
     If alpha * n is not an integer, the last return counts with the remaining fraction. If alpha * n < 1, the result is
@@ -41,8 +43,13 @@ def tail_mean(xp: ModuleType, R: Any, alpha: float) -> Any:
 
 
 def cvar_utility(returns: Any, law: Law, alpha: Any) -> Any:
-    """Of minus CVaR: -(q - g)+ / alpha, where q is the alpha-quantile of the law (value at risk)."""
-    return (returns - law.quantile(alpha)).clip(max=0) / alpha
+    """Of minus CVaR: -(q - g)+ / alpha, where q is the alpha-quantile of the law (value at risk).
+
+    With alpha = 1 it is the mean, of which nothing is capped: the highest return that is known may not be the highest.
+    """
+    xp = jnp if isinstance(returns, jax.Array) else np
+    above = returns - law.quantile(alpha)
+    return xp.where(alpha >= 1, above, above.clip(max=0)) / alpha
 
 
 CVAR = ParametricMeasure(
