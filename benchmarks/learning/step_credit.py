@@ -49,13 +49,14 @@ def seeds_of(domain: str, count: int | None = None) -> range:
     return range(first, first + (count or plan["seeds"]))
 
 
-def cases(domains: Sequence[str], seeds: int | None = None) -> list[Case]:
-    """All runs of these domains, one seed of every method after the other."""
+def cases(domains: Sequence[str], seeds: int | None = None, methods: Sequence[str] = ()) -> list[Case]:
+    """All runs of these domains, or those of some methods; one seed of every method after the other."""
     return [
         Case(domain, method, seed)
         for domain in domains
         for seed in seeds_of(domain, seeds)
         for method in PLAN["domains"][domain]["methods"]
+        if not methods or method in methods
     ]
 
 
@@ -209,6 +210,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--domains", nargs="+", choices=list(PLAN["domains"]), default=list(PLAN["domains"]))
     parser.add_argument("--seeds", type=int, help="how many, in place of the plan's")
+    parser.add_argument("--methods", nargs="+", default=(), help="some of them, such as 'MG by step'; all by default")
     parser.add_argument("--part", default="0/1", help="the share of the runs, such as 0/2: for two processes")
     parser.add_argument("--report", action="store_true", help="write the page from what is there")
     arguments = parser.parse_args(given)
@@ -219,7 +221,8 @@ def main(given: Sequence[str] | None = None) -> None:
         return
     index, parts = map(int, arguments.part.split("/"))
     done = {Case(one["domain"], one["method"], one["seed"]) for one in runs}
-    for case in [case for case in cases(arguments.domains, arguments.seeds) if case not in done][index::parts]:
+    wanted = cases(arguments.domains, arguments.seeds, arguments.methods)
+    for case in [case for case in wanted if case not in done][index::parts]:
         one = run(case)
         with RUNS.open("a") as file:
             file.write(json.dumps(one) + "\n")
