@@ -55,12 +55,13 @@ def test_what_is_found_can_be_used_and_shown(tmp_path, capsys):
 @pytest.mark.usefixtures("in_process")
 def test_it_says_plainly_that_a_limit_is_not_reached(tmp_path, capsys):
     command = ["calibrate", MAZE, "--cvar-10-at-least", "9", "--risk-aversion", "0:0.5", "--episodes", "100"]
+    command += ["--lambdas", "3"]
     with pytest.raises(SystemExit) as stop:
         main([*command, "--out", str(tmp_path)])
     assert stop.value.code == 1
     printed = capsys.readouterr().out
     assert "CVaR 10 % at least 9: not reached." in printed
-    assert "No lambda up to 0.5 reaches it" in printed
+    assert "None of the 3 lambdas tried, up to 0.5, reaches it" in " ".join(printed.split())
 
 
 @pytest.mark.parametrize(

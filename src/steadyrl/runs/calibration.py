@@ -46,7 +46,7 @@ class Calibration:
 
     limit: Limit
     agent: Agent | None
-    """The trained agent; None if no lambda reaches the limit."""
+    """The trained agent; None if none of the lambdas tried reaches the limit."""
     risk_aversion: float | None
     """Its lambda."""
     report: RiskReport | None
