@@ -144,7 +144,7 @@ def frontier(
     """
     if has_dial(what):
         return dial_frontier(what, env, risk_aversion, evaluation_episodes, deterministic)
-    names = agents.split(",") if isinstance(agents, str) else agents
+    names = [name.strip() for name in agents.split(",")] if isinstance(agents, str) else agents
     options = dict(env_options or {})
     plan = plan_of(
         what,
