@@ -166,7 +166,8 @@ class Search:
         gaps = []
         for pair in pairwise(self._ordered()):
             low, high = (point.risk_aversion or 0.0 for point in pair)
-            if closest in pair and high - low > self.precision * high:
+            is_wide = high - low > self.precision * high and rounded(between(low, high), _DIGITS) not in (low, high)
+            if closest in pair and is_wide:
                 ratio = round(high / low, 1) if low > 0 else math.inf
                 gaps.append((ratio, -max(map(self.limit.excess, pair)), (low, high)))
         return max(gaps)[2] if gaps else None
