@@ -12,6 +12,7 @@ from long_sweep import results, run_names
 
 import steadyrl
 from steadyrl.cli.main import main
+from steadyrl.runs import final_evaluation
 from steadyrl.training.run_files import START
 from steadyrl.training.run_folder import read_config, resume_files
 
@@ -22,20 +23,25 @@ QUICK = {"episodes": 100, "evaluation_episodes": 20, "lambdas": 4, "progress": F
 @pytest.mark.usefixtures("in_process")
 def test_runs_within_a_bracket_begin_with_the_policies_at_its_ends(tmp_path, capsys):
     # An untrained policy has a Gini deviation of about 20: no end of this bracket decides anything by itself.
-    found = steadyrl.calibrate(MAZE, at_most=15, risk_aversion=(0.0, 2.0), out=tmp_path, **QUICK)
+    call = {"at_most": 15, "risk_aversion": "0:2", "settings": {"risk_warmup": 30}, "out": tmp_path, **QUICK}
+    found = steadyrl.calibrate(MAZE, **call)
     assert [point.risk_aversion for point in found.tried[:2]] == [0, 2]
     names = run_names(tmp_path)
     warm = [name for name in names if "from=" in name]
-    assert not any((tmp_path / name / START).exists() for name in set(names) - set(warm))
+    cold = set(names) - set(warm)
+    assert warm
+    assert not any((tmp_path / name / START).exists() for name in cold)
+    assert {read_config(tmp_path / name)["settings"]["risk_warmup"] for name in cold} == {30}
     for name in warm:
         assert read_config(tmp_path / name)["budget"] == {"episodes": 50}
         assert len(read_config(tmp_path / name)["warm_start"]) == 64
+        assert read_config(tmp_path / name)["settings"]["risk_warmup"] == 0
     data = json.loads((tmp_path / "calibration.json").read_text())
     assert data["limit"] == {"measure": "gini_deviation", "bound": 15.0, "at_most": True}
     assert len(data["points"]) == len(found.tried)
     before = results(tmp_path)
     capsys.readouterr()
-    assert steadyrl.calibrate(MAZE, at_most=15, risk_aversion=(0.0, 2.0), out=tmp_path, **QUICK).tried == found.tried
+    assert steadyrl.calibrate(MAZE, **call).tried == found.tried
     assert "To train" not in capsys.readouterr().out
     assert results(tmp_path) == before
 
@@ -55,12 +61,13 @@ def test_what_is_found_can_be_used_and_shown(tmp_path, capsys):
 @pytest.mark.usefixtures("in_process")
 def test_it_says_plainly_that_a_limit_is_not_reached(tmp_path, capsys):
     command = ["calibrate", MAZE, "--cvar-10-at-least", "9", "--risk-aversion", "0:0.5", "--episodes", "100"]
+    command += ["--lambdas", "3"]
     with pytest.raises(SystemExit) as stop:
         main([*command, "--out", str(tmp_path)])
     assert stop.value.code == 1
     printed = capsys.readouterr().out
     assert "CVaR 10 % at least 9: not reached." in printed
-    assert "No lambda up to 0.5 reaches it" in printed
+    assert "None of the 3 lambdas tried, up to 0.5, reaches it" in " ".join(printed.split())
 
 
 @pytest.mark.parametrize(
@@ -90,9 +97,50 @@ def test_mistakes_are_refused_before_anything_is_trained(options, reason, capsys
 
 
 def test_a_bracket_in_python_is_checked():
-    for bracket in ((2.0, 1.0), (-1.0, 1.0), (0.0, float("inf"))):
-        with pytest.raises(ValueError, match="the low end is at least 0"):
+    for bracket in ((2.0, 1.0), (-1.0, 1.0), (0.0, float("inf")), "2:1", "0:1:3", 1.0, (1.0,), [None, 1]):
+        with pytest.raises(ValueError, match=r"^risk_aversion.*(not below|at least 0|such as 0:2|not a number)"):
             steadyrl.calibrate(MAZE, at_most=5, risk_aversion=bracket)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"measure": "bogus"}, "unknown measure 'bogus'"),
+        ({"measure": "cvar:0.2"}, "unknown measure 'cvar:0.2'"),
+        ({"measure": "inter_quantile_range", "alpha": 0.6}, "alpha"),
+        ({"measure": "gini", "alpha": 0.5}, "alpha"),
+        ({"measure": "cvar", "beta": 0.5}, "beta"),
+    ],
+)
+def test_settings_of_a_measure_are_checked_before_lambda_0_is_trained(settings, reason, tmp_path):
+    """Lambda 0 does not need the measure, so its training would not notice."""
+    calls = {
+        "calibrate": lambda out: steadyrl.calibrate(MAZE, "mean_risk", at_most=5, settings=settings, out=out),
+        "auto": lambda out: steadyrl.frontier(MAZE, agents={"mean_risk": settings}, auto=True, out=out),
+        "range": lambda out: steadyrl.frontier(MAZE, agents={"mean_risk": settings}, risk_aversion="0:1:2", out=out),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ValueError, match=reason):
+            call(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("in_process")
+def test_runs_that_fail_are_left_out_as_long_as_one_of_a_lambda_remains(tmp_path, monkeypatch, capsys):
+    real = final_evaluation._evaluate_run
+
+    def fails(job, run):
+        if run.seed == 0:
+            raise ValueError("no luck")
+        real(job, run)
+
+    monkeypatch.setattr(final_evaluation, "_evaluate_run", fails)
+    call = {"at_least": -1000, "measure": "mean", "out": tmp_path, **QUICK, "lambdas": 2}
+    found = steadyrl.calibrate(MAZE, seeds=2, **call)
+    assert all(point.runs[0].endswith("seed1") for point in found.tried)
+    assert "Left out: " in capsys.readouterr().out
+    with pytest.raises(ValueError, match=r"lambda 0: .*no luck.* The same command tries again\."):
+        steadyrl.calibrate(MAZE, seeds=1, **call)
 
 
 def run_to_the_end(command):

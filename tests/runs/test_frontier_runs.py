@@ -26,9 +26,7 @@ def out(tmp_path_factory):
 
 
 def make(out, **options):
-    return steadyrl.frontier(
-        MAZE, agents=["mg", "reinforce"], out=out, **{"risk_aversion": "0:1:2", **QUICK, **options}
-    )
+    return steadyrl.frontier(MAZE, agents="mg, reinforce", out=out, **{"risk_aversion": "0:1:2", **QUICK, **options})
 
 
 def test_a_frontier_and_what_is_kept(out, capsys, monkeypatch):
@@ -162,10 +160,47 @@ def test_a_trained_agent_with_a_dial():
         steadyrl.frontier(Dial(), MAZE, risk_aversion=[3])
     with pytest.raises(ValueError, match="pass one"):
         steadyrl.frontier(Dial())
+    for option in ({"out": "x"}, {"auto": True}, {"seeds": 5}, {"env_options": {"goal_reward": 40}}, {"on": "ray"}):
+        with pytest.raises(ValueError, match=f"^{next(iter(option))}=: with a trained agent nothing is trained"):
+            steadyrl.frontier(Dial(), MAZE, **option)
     fixed = Dial()
     fixed.risk_aversion_range = None
     with pytest.raises(ValueError, match="has one risk aversion"):
         steadyrl.frontier(fixed, MAZE)
+
+
+def test_the_lambdas_of_a_dial_are_within_its_range():
+    for low, high in ((1 / 3, 2 / 3), (0, 3), (1, 1.00001), (2, 2)):
+        found = [p.risk_aversion for p in steadyrl.frontier(Dial(low, high), MAZE, evaluation_episodes=2).points]
+        assert (found[0], found[-1]) == (low, high)
+        assert found == sorted(set(found))
+    levels = np.log1p([p.risk_aversion for p in steadyrl.frontier(Dial(0, 3), MAZE, evaluation_episodes=2).points])
+    np.testing.assert_allclose(np.diff(levels), np.log(4) / 8, rtol=0.01)  # Four digits.
+
+
+def test_a_dialled_agent_and_the_environments_that_are_made():
+    agent = steadyrl.MeanGini(MAZE, risk_aversion=(0, 3)).learn(total_episodes=64, progress_bar=False)
+    found = steadyrl.frontier(agent, risk_aversion=[0, 3], evaluation_episodes=5)
+    assert [(point.agent, point.risk_aversion, point.episodes) for point in found.points] == [
+        ("mg", 0, 5),
+        ("mg", 3, 5),
+    ]
+    report = steadyrl.evaluate(agent.at(3), MAZE, episodes=5)
+    assert found.points[1].mean.value == report.mean.value
+
+    opened, closed = [], []
+
+    class Counted(gym.Wrapper):
+        def __init__(self):
+            super().__init__(gym.make(MAZE))
+            opened.append(self)
+
+        def close(self):
+            closed.append(self)
+            super().close()
+
+    steadyrl.frontier(agent, Counted, risk_aversion=[0, 3], evaluation_episodes=2)
+    assert len(opened) == len(closed) > 0
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from steadyrl.envs.guarded_maze.definition import Maze
 from steadyrl.evaluation.frontier import ExactPoint, FrontierPoint, exact_points
 from steadyrl.evaluation.risk_report import Estimate
 from steadyrl.runs.calibration import refuse_impossible
-from steadyrl.runs.limit_search import Limit, Search
+from steadyrl.runs.limit_search import BETWEEN, Limit, Search
 
 MAZE = exact_points(Maze().mdp)
 THREE = (ExactPoint(0, 0, 0, 0), ExactPoint(6, 2, 4, 3), ExactPoint(8, 4, 8, 1))
@@ -41,6 +41,11 @@ def values(search):
     return search.best.mean.value, search.best.gini_deviation.value
 
 
+def meeting(search):
+    """The lambdas whose policies meet the limit."""
+    return [point.risk_aversion for point in search.tried if search.limit.met(point)]
+
+
 def best_vertex(limit, vertices):
     """By enumeration."""
     meeting = [point for point in vertices if limit.met(ExactTrainer([point])(0.0))]
@@ -60,8 +65,6 @@ def best_vertex(limit, vertices):
     ids=str,
 )
 def test_the_best_vertex_within_the_limit_is_found(limit, vertices):
-    if limit.measure == "cvar_10" and vertices is THREE and limit.bound == 2:
-        vertices = THREE[:2]  # CVaR need not rise with lambda; there it does not.
     found = search(limit, vertices, high=2.0, most=20)
     expected = best_vertex(limit, vertices)
     assert values(found) == (expected.mean, expected.gini_deviation)
@@ -94,14 +97,58 @@ def test_lambda_is_doubled_until_it_brackets_the_limit():
     assert upper.tried[1].risk_aversion == 10
 
 
-def test_it_says_so_if_no_lambda_reaches_the_limit():
+def test_it_says_so_if_none_of_the_lambdas_tried_reaches_the_limit():
     found = search(at_most("gini", 5), MAZE[1:])
     assert found.best is None
-    assert len(found.tried) == 2 + 3
-    assert "No lambda up to 16 reaches it; the closest is 0, with Gini deviation 6.72" in found.reason
+    assert [aversion for aversion, _ in found.train.calls[:5]] == [0, 2, 4, 8, 16]
+    assert len(found.tried) == 2 + 3 + BETWEEN
+    assert (
+        "None of the 9 lambdas tried, up to 16, reaches it; the closest is 0, with Gini deviation 6.72" in found.reason
+    )
     found = search(at_least("mean", 13))
     assert found.best is None
-    assert "Even lambda 0, the least risk-averse, does not reach it: mean 12" in found.reason
+    assert len(found.tried) == 2 + BETWEEN
+    assert "None of the 6 lambdas tried, up to 2, reaches it; the closest is 0, with mean 12" in found.reason
+    assert len(search(at_least("mean", 13), most=3).tried) == 3
+
+
+def test_a_limit_that_only_lambdas_between_the_ends_meet():
+    """CVaR is highest at the vertex in the middle."""
+    found = search(at_least("cvar_10", 2), THREE, high=4.0)
+    assert found.train.calls[:4] == [(0, ()), (4, ()), (8, ()), (2, (0, 4))]
+    assert values(found) == (6, 2)
+    # And the bracket is where it begins to be met, at the slope of 1.
+    assert 1 <= min(meeting(found)) <= 1 / 0.9
+
+
+class Uneven(ExactTrainer):
+    """Policies as training finds them: means by lambda, which need not fall."""
+
+    def __call__(self, aversion, neighbours=()):
+        self.calls.append((aversion, neighbours))
+        mean = 11.3 if aversion < 0.1 else 12.8 if aversion < 0.4 else 9.9 - aversion / 2
+        risk = 7 if aversion < 0.4 else 0.1 + aversion / 4
+        return FrontierPoint("mg", aversion, *(Estimate(x, x, x) for x in (mean, risk, risk, mean)), 1, 2)
+
+
+def test_a_mean_that_lambda_0_misses_is_looked_for_between_the_ends():
+    found = Search(Uneven(()), at_least("mean", 12)).run(0.0, 2.0)
+    assert [aversion for aversion, _ in found.train.calls[:5]] == [0, 2, 1, 0.5, 0.25]
+    assert found.best.mean.value == 12.8
+    assert 0.36 <= max(meeting(found)) < 0.4
+
+
+def test_both_sides_of_the_closest_point_are_tried():
+    """The closest is lambda 2 after 0, 2 and 4; what meets the limit is below it, or above it."""
+    below = Search(Uneven(()), at_least("cvar_10", 9.5)).run(0.0, 2.0)
+    assert below.best is not None
+
+    class Above(ExactTrainer):
+        def __call__(self, aversion, neighbours=()):
+            x = 5 - abs(aversion - 2.8)
+            return FrontierPoint("mg", aversion, *(Estimate(x, x, x),) * 4, seeds=1, episodes=2)
+
+    assert Search(Above(()), at_least("cvar_10", 4.9)).run(0.0, 2.0).best is not None
 
 
 def test_it_stops_after_so_many_lambdas():

@@ -1,5 +1,6 @@
 """Ranges of lambda as people write them."""
 
+import numpy as np
 import pytest
 
 from steadyrl.runs.risk_aversions import (
@@ -9,6 +10,7 @@ from steadyrl.runs.risk_aversions import (
     has_risk_aversion,
     in_units_of_return,
     penalized_measure,
+    penalty,
 )
 
 
@@ -57,10 +59,18 @@ def test_mistakes(given, reason):
 
 
 def test_brackets():
-    assert bracket_of("0:2", "x") == (0, 2)
+    assert bracket_of("0:2", "x") == bracket_of((0, 2), "x") == bracket_of(["0", 2.0], "x") == (0, 2)
     for wrong in ("2", "2:2", "2:1", "0:1:2", "a:b", "-1:1"):
         with pytest.raises(ValueError, match=r"^x"):
             bracket_of(wrong, "x")
+
+
+def test_tamar_is_judged_by_what_is_above_its_threshold():
+    returns = np.array([-1.0, 4, 4, 4])  # Variance 6.25.
+    assert penalty("mvo", {}, returns) == pytest.approx(6.25)
+    assert penalty("tamar", {"threshold": 2}, returns) == pytest.approx(4.25**2)
+    assert penalty("tamar", {}, returns) == 0  # Below 50.
+    assert penalty("tamar", {}, 10 * returns) == pytest.approx(575**2)
 
 
 def test_defaults_follow_the_units_of_the_risk():

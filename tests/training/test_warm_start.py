@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from steadyrl import MVO, MeanGini
+from steadyrl import MVO, MVPI, MeanGini
 from steadyrl.runs.job import Job, run_job
 from steadyrl.runs.ray_cluster import read_files, write_files
 from steadyrl.training.run import Plan
@@ -46,6 +46,25 @@ def test_everything_learned_is_taken_over_and_counters_begin_at_0(trained, tmp_p
     assert (agent.iterations, agent.episodes, agent.timesteps) == (0, 0, 0)
     assert agent.settings.risk_aversion == 0.5
     assert agent.config_entries == start_entry(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "env", "settings"),
+    [
+        (MeanGini, MAZE, {"mean": "ppo", "annealing_episodes": 100}),
+        (MVPI, "Pendulum-v1", {"solver": "td3", "hidden": (4,), "max_episode_steps": 20}),
+    ],
+)
+def test_updates_are_counted_from_0(kind, env, settings, tmp_path):
+    """With them, step sizes that have fallen would stay there."""
+    other = kind(env, **settings)
+    other.learner = other.learner._replace(updates=other.learner.updates + 7)
+    other.save(tmp_path / "other.steady")
+    place_start(tmp_path, tmp_path / "other.steady")
+    agent = kind(env, seed=1, **settings)
+    apply_start(agent, tmp_path)
+    assert equal(agent.learner, other.learner._replace(updates=other.learner.updates - 7))
+    assert agent.learner.updates == 0
 
 
 def test_what_the_other_agent_does_not_have_begins_untrained(trained, tmp_path):

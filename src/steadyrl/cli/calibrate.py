@@ -94,7 +94,7 @@ class Calibrate:
     """Train without asking, also if each run is of more than 1e8 episodes or 1e9 timesteps."""
 
     def __call__(self) -> None:
-        """Run the command; status 1 if no lambda reaches the limit."""
+        """Run the command; status 1 if none of the lambdas tried reaches the limit."""
         from steadyrl.envs.options import checked_options
         from steadyrl.runs.calibration import FILE, PICTURE, run_calibration
         from steadyrl.runs.frontier import Place

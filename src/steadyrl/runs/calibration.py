@@ -31,7 +31,7 @@ from steadyrl.runs.frontier_auto import unit
 from steadyrl.runs.frontier_plan import default_out
 from steadyrl.runs.job import command_line
 from steadyrl.runs.limit_search import MOST, PRECISION, Limit, Search
-from steadyrl.runs.risk_aversions import in_units_of_return
+from steadyrl.runs.risk_aversions import bracket_of, in_units_of_return
 from steadyrl.runs.sweep import budget_of, seeds_of
 from steadyrl.training.run_folder import versions
 
@@ -46,7 +46,7 @@ class Calibration:
 
     limit: Limit
     agent: Agent | None
-    """The trained agent; None if no lambda reaches the limit."""
+    """The trained agent; None if none of the lambdas tried reaches the limit."""
     risk_aversion: float | None
     """Its lambda."""
     report: RiskReport | None
@@ -171,7 +171,7 @@ def calibrate(
     at_least: float | None = None,
     settings: Mapping[str, Any] | None = None,
     env_options: Mapping[str, Any] | None = None,
-    risk_aversion: tuple[float, float] | None = None,
+    risk_aversion: str | tuple[float, float] | None = None,
     seeds: int | list[int] = 1,
     episodes: int | None = None,
     timesteps: int | None = None,
@@ -200,7 +200,7 @@ def calibrate(
         at_least: The same from below.
         settings: Other settings of the agent.
         env_options: Options of the environment.
-        risk_aversion: Lambdas to search between; by default from 0 on, as far as needed.
+        risk_aversion: Lambdas to search between, as (low, high) or "low:high"; by default from 0 on, as far as needed.
         seeds: How many policies are trained for each lambda, or with which seeds; the best one by the objective counts.
         episodes: How long each run is trained; or
         timesteps: the same in environment steps.
@@ -223,7 +223,7 @@ def calibrate(
         agent=agent_class(agent).name,
         settings=dict(settings or {}),
         env_options=options,
-        bracket=risk_aversion,
+        bracket=None if risk_aversion is None else bracket_of(risk_aversion, "risk_aversion"),
         seeds=seeds_of(seeds),
         budget=budget_of(episodes, timesteps),
         warm_budget=warm_budget,

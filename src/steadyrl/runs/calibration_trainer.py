@@ -13,14 +13,15 @@ from steadyrl.evaluation.frontier import MEASURES, FrontierPoint, short
 from steadyrl.evaluation.risk_report import RiskReport
 from steadyrl.runs.final_evaluation import read_evaluation
 from steadyrl.runs.frontier import Place
-from steadyrl.runs.frontier_plan import check_lowest
+from steadyrl.runs.frontier_plan import check_risk
 from steadyrl.runs.job import Job, command_line
 from steadyrl.runs.limit_search import MOST, PRECISION, TITLES, Limit
-from steadyrl.runs.risk_aversions import has_risk_aversion, penalized_measure
+from steadyrl.runs.risk_aversions import has_risk_aversion, penalty
 from steadyrl.runs.sweep import SWEEP_EPISODES_PER_RECORD, budget_of, folder_name, short_name
 from steadyrl.training.checkpoint_timer import SECONDS
 from steadyrl.training.run import Plan
 from steadyrl.training.run_files import CHECKPOINT
+from steadyrl.training.run_folder import is_complete
 from steadyrl.training.warm_start import place_start
 
 EVALUATION_EPISODES = 500
@@ -73,7 +74,7 @@ class CalibrationPlan:
         low, high = self.bracket or (0.0, math.inf)
         if not 0 <= low < high or (self.bracket is not None and not math.isfinite(high)):
             raise ValueError(f"risk aversion {low:g} to {high:g}: the low end is at least 0, and below the high end.")
-        check_lowest(self.agent, self.settings, low)
+        check_risk(self.agent, self.settings, low)
 
 
 class Trainer:
@@ -81,7 +82,9 @@ class Trainer:
 
     Training from scratch may settle in a local optimum, and a trained policy hardly leaves one. So within a bracket
     there are two runs for each seed, which begin with the policies at its two ends, and the one counts that is better
-    by the agent's own objective: the policies of both ends compete for every lambda between them.
+    by the agent's own objective: the policies of both ends compete for every lambda between them. In both runs lambda
+    counts in full from the start, without `risk_warmup`: their policies have learned the task already, and only the one
+    from lambda 0, which has no critic to count episodes, would be warmed up.
     """
 
     def __init__(self, plan: CalibrationPlan, place: Place) -> None:
@@ -94,9 +97,12 @@ class Trainer:
         plan, place = self.plan, self.place
         starts = neighbours if plan.warm_budget else ()
         cells = [self._cell(aversion, start) for start in starts] or [self._cell(aversion)]
-        if failures := place.train(cells, plan.episodes, plan.deterministic):
+        failures = place.train(cells, plan.episodes, plan.deterministic)
+        folders = [folder for cell in cells for folder in cell.folders if self._is_evaluated(folder)]
+        if not folders:
             raise ValueError(f"lambda {aversion:g}: {failures[0]} The same command tries again.")
-        folders = [folder for cell in cells for folder in cell.folders]
+        for failure in failures:
+            print(f"Left out: {failure} The same command tries again.", flush=True)
         self.folders[aversion] = max(folders, key=partial(self._objective, aversion))
         best = self._point(aversion, self.folders[aversion])
         self._print(best)
@@ -112,10 +118,9 @@ class Trainer:
         print(f"lambda {point.risk_aversion:g}: {interval}, {also}. {answer}.", flush=True)
 
     def _objective(self, aversion: float, folder: Path) -> float:
-        """What the agent of a run maximizes: the mean minus lambda times the risk that it penalizes."""
+        """What the agent of a run maximizes, of undiscounted returns: the mean minus lambda times its penalty."""
         returns = self.report(folder).returns
-        risk = penalized_measure(self.plan.agent, self.plan.settings).value(returns)
-        return float(returns.mean() - aversion * risk)
+        return float(returns.mean() - aversion * penalty(self.plan.agent, self.plan.settings, returns))
 
     def _cell(self, aversion: float, start: float | None = None) -> Job:
         """The runs for a lambda: from scratch, or from the policy for another lambda."""
@@ -130,7 +135,7 @@ class Trainer:
             env=plan.env,
             env_options=plan.env_options,
             agent=plan.agent,
-            settings=settings,
+            settings=settings if start is None else {k: v for k, v in settings.items() if k != "risk_warmup"},
             seeds=plan.seeds,
             folder=self.place.out / place / method,
             title=f"{place} {method}",
@@ -152,6 +157,11 @@ class Trainer:
         measures = {name: getattr(report, name) for name in MEASURES}
         run = folder.relative_to(self.place.out).as_posix()
         return FrontierPoint(self.plan.agent, aversion, **measures, seeds=1, episodes=report.episodes, runs=(run,))
+
+    def _is_evaluated(self, folder: Path) -> bool:
+        """Not if its training or its evaluation failed."""
+        found = read_evaluation(folder, self.plan.episodes, self.plan.deterministic) if is_complete(folder) else None
+        return found is not None
 
     def report(self, folder: Path) -> RiskReport:
         """The evaluation of a run."""

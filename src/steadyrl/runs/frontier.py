@@ -13,7 +13,7 @@ from steadyrl.envs.resolve import EnvLike, resolve
 from steadyrl.evaluation.frontier import Frontier, FrontierPoint, exact_points
 from steadyrl.runs.final_evaluation import EPISODES, evaluate_all, read_evaluation
 from steadyrl.runs.frontier_auto import next_aversion, unit
-from steadyrl.runs.frontier_dial import dial_frontier, has_dial
+from steadyrl.runs.frontier_dial import dial_frontier, has_dial, refuse_training_options
 from steadyrl.runs.frontier_plan import LAMBDAS, SEEDS, Aversions, FrontierPlan, default_out, plan_of
 from steadyrl.runs.job import Job, command_line
 from steadyrl.runs.risk_aversions import in_units_of_return
@@ -121,7 +121,7 @@ def frontier(
         >>> print(found)  # found.hull, found.plot("frontier.png"), found.save("frontier.json")
 
     With a trained agent whose risk aversion can be chosen afterwards, nothing is trained:
-    `frontier(agent, env, risk_aversion=...)` evaluates `agent.at(lambda)`.
+    `frontier(agent, env, risk_aversion=...)` evaluates `agent.at(lambda)`. Options of training are refused there.
 
     Args:
         what: A Gymnasium id or module:factory; or an agent with `risk_aversion_range` and `at(risk_aversion)`.
@@ -143,8 +143,23 @@ def frontier(
         progress: Whether to show progress.
     """
     if has_dial(what):
+        refuse_training_options(
+            {
+                "agents": agents != AGENTS_BY_DEFAULT,
+                "auto": auto,
+                "lambdas": lambdas != LAMBDAS,
+                "seeds": seeds != SEEDS,
+                "episodes": episodes is not None,
+                "timesteps": timesteps is not None,
+                "env_options": bool(env_options),
+                "out": out is not None,
+                "on": on != "local",
+                "address": address is not None,
+                "engine": engine != "auto",
+            }
+        )
         return dial_frontier(what, env, risk_aversion, evaluation_episodes, deterministic)
-    names = agents.split(",") if isinstance(agents, str) else agents
+    names = [name.strip() for name in agents.split(",")] if isinstance(agents, str) else agents
     options = dict(env_options or {})
     plan = plan_of(
         what,

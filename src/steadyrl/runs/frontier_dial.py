@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -46,9 +47,23 @@ def dial_frontier(agent: Any, env: EnvLike | None, risk_aversion: Any, episodes:
     made = resolve(world)
     model = finite_model(made)
     described = world if isinstance(world, str) else str(getattr(getattr(made, "spec", None), "id", made))
+    if made is not world:
+        made.close()
     details = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "versions": versions()}
     return Frontier(tuple(points), described, {}, exact_points(model.mdp) if model else (), details)
 
 
+def refuse_training_options(given: Mapping[str, bool]) -> None:
+    """An error for options, name -> whether it is given, that have no meaning where nothing is trained."""
+    if names := [f"{name}=" for name, is_given in given.items() if is_given]:
+        raise ValueError(
+            f"{', '.join(names)}: with a trained agent nothing is trained or written. Leave that out; pass an "
+            "environment with options of its own as env, and call save on the result."
+        )
+
+
 def _steps(low: float, high: float) -> tuple[float, ...]:
-    return tuple(rounded(value) for value in np.linspace(low, high, POINTS)) if high > low else (low,)
+    """From one end to the other, spread evenly over log(1 + lambda) as in training; the ends are exact."""
+    inner = np.expm1(np.linspace(np.log1p(low), np.log1p(high), POINTS))[1:-1]
+    within = (min(max(rounded(value), low), high) for value in inner)
+    return tuple(dict.fromkeys((low, *within, high)))

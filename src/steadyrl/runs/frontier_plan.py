@@ -10,7 +10,7 @@ from typing import Any
 from steadyrl.agents import AGENTS, agent_class
 from steadyrl.runs.final_evaluation import EPISODES
 from steadyrl.runs.job import Job
-from steadyrl.runs.risk_aversions import aversions_of, default_range, has_risk_aversion
+from steadyrl.runs.risk_aversions import aversions_of, default_range, has_risk_aversion, penalized_measure
 from steadyrl.runs.sweep import Sweep, budget_of, folder_name, short_name
 from steadyrl.training.checkpoint_timer import SECONDS
 
@@ -53,8 +53,8 @@ class FrontierPlan:
             raise ValueError(f"evaluation episodes {self.episodes}: risk needs at least 2, and about 200 to be useful.")
         if self.most < 3 and self.automatic:
             raise ValueError(f"lambdas {self.most}: at least 3 are needed to choose them.")
-        for agent in self.automatic:
-            check_lowest(agent, self.agents[agent], 0.0)
+        for agent in filter(has_risk_aversion, self.agents):
+            check_risk(agent, self.agents[agent], min(self.aversions.get(agent, (0.0,))))
 
     @property
     def automatic(self) -> list[str]:
@@ -91,12 +91,17 @@ class FrontierPlan:
         }
 
 
-def check_lowest(agent: str, settings: Mapping[str, Any], lowest: float) -> None:
-    """An error if a search cannot begin there: MVP, for example, has no lambda of 0."""
+def check_risk(agent: str, settings: Mapping[str, Any], lowest: float) -> None:
+    """An error if lambdas cannot begin there (MVP, for example, has none of 0), or if the measure makes no sense.
+
+    An agent with lambda 0 does not need its measure, so its training would not notice.
+    """
+    AGENTS[agent].settings_of(settings)
     try:
         AGENTS[agent].settings_of({**settings, "risk_aversion": lowest})
     except ValueError as error:
         raise ValueError(f"{agent}: {error} Give a range of risk aversion that it has.") from None
+    penalized_measure(agent, settings)
 
 
 def default_out(kind: str, env: str, options: Mapping[str, Any]) -> Path:

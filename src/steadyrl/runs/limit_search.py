@@ -2,8 +2,10 @@
 
 Not dual ascent: E - lambda D is convex in the law of returns, so between two neighbours on the hull every lambda is
 answered by one of the two, and a multiplier that follows the limit would change sides for ever. Bisection ends when the
-bracket is narrow. The policy on the side that meets the limit is then the best that any lambda gives, up to the errors
-of training and evaluation.
+bracket is narrow, and the policy on the side that meets the limit is taken.
+
+Of exact policies, mean and penalized risk fall with lambda. CVaR and other risks need not, nor does the mean of trained
+ones: training has errors. So if neither end meets the limit, a few lambdas in between are tried before giving up.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from steadyrl.base.names import choose
 from steadyrl.evaluation.frontier import FrontierPoint, short
@@ -38,7 +41,9 @@ MOST = 10
 PRECISION = 0.1
 """Width at which a bracket is narrow, relative to its upper end."""
 DOUBLINGS = 3
-"""How often the upper end of a bracket is doubled if it does not bracket anything."""
+"""How often the upper end is doubled, at most, if it does not bracket anything."""
+BETWEEN = 4
+"""Lambdas between the ends that are tried, at most, if none so far meets the limit."""
 _DIGITS = 4
 
 Train = Callable[[float, tuple[float, ...]], FrontierPoint]
@@ -116,41 +121,70 @@ class Search:
     def run(self, low: float, high: float | Callable[[FrontierPoint], float]) -> Search:
         """Search between two lambdas; the upper one may depend on the policy for the lower one."""
         first = self._try(low)
-        last = self._try(rounded(high(first) if callable(high) else high, _DIGITS)) if self._goes_on(first) else first
-        if last is not first and (bracket := self._bracket(first, last)) is not None:
-            self._bisect(*bracket)
-        return self
-
-    def _goes_on(self, first: FrontierPoint) -> bool:
-        """Whether more risk aversion could be better than the least."""
-        aversion = first.risk_aversion
         if self.limit.needs_risk_aversion and self.limit.met(first):
-            self.reason = f"Lambda {aversion:g}, the least risk-averse, already meets it: no higher mean is to be had."
-            return False
-        if not self.limit.needs_risk_aversion and not self.limit.met(first):
-            self.reason = f"Even lambda {aversion:g}, the least risk-averse, does not reach it: {self._shown(first)}."
-            return False
-        return True
-
-    def _bracket(self, first: FrontierPoint, last: FrontierPoint) -> tuple[FrontierPoint, FrontierPoint] | None:
-        """Two policies of which one meets the limit; lambda is doubled until there are."""
-        for _ in range(self.doublings):
-            if self.limit.met(last) == self.limit.needs_risk_aversion or len(self.tried) >= self.most:
-                break
-            if not self.limit.needs_risk_aversion and not falls(first.gini_deviation, last.gini_deviation):
-                break  # The mean is high enough, and more risk aversion no longer lowers the risk.
-            first, last = last, self._try(rounded(2 * (last.risk_aversion or 0.0), _DIGITS))
-        if self.limit.met(last) == self.limit.needs_risk_aversion:
-            return first, last
-        if self.limit.needs_risk_aversion:
+            self.reason = f"Lambda {low:g}, the least risk-averse, already meets it: the search ends there."
+            return self
+        self._double(first, self._try(rounded(high(first) if callable(high) else high, _DIGITS)))
+        if self.best is None:
+            self._look_between()
+        if (bracket := self._bracket()) is not None:
+            self._bisect(*bracket)
+        elif self.best is not None:
+            self.reason = f"Lambda {self._ordered()[-1].risk_aversion:g}, the largest tried, still meets it."
+        else:
             closest = min(self.tried, key=self.limit.excess)
             self.reason = (
-                f"No lambda up to {last.risk_aversion:g} reaches it; the closest is {closest.risk_aversion:g}, with "
-                f"{self._shown(closest)}."
+                f"None of the {len(self.tried)} lambdas tried, up to {self._ordered()[-1].risk_aversion:g}, reaches "
+                f"it; the closest is {closest.risk_aversion:g}, with {self._shown(closest)}."
             )
-        else:
-            self.reason = f"Lambda {last.risk_aversion:g}, the largest tried, still meets it."
-        return None
+        return self
+
+    def _double(self, before: FrontierPoint, last: FrontierPoint) -> None:
+        """Double the upper end as long as more risk aversion may help."""
+        for doubled in range(self.doublings):
+            if len(self.tried) >= self.most or self._is_upper(last):
+                return
+            if self.limit.needs_risk_aversion:
+                # Once in any case; after that only if no smaller lambda is closer to the limit.
+                helps = not doubled or self.limit.excess(last) <= min(map(self.limit.excess, self.tried))
+            else:
+                helps = falls(before.gini_deviation, last.gini_deviation)
+            if not helps:
+                return
+            before, last = last, self._try(rounded(2 * (last.risk_aversion or 0.0), _DIGITS))
+
+    def _look_between(self) -> None:
+        """Try lambdas between those that do not meet the limit, next to the one that is closest to it."""
+        for _ in range(min(BETWEEN, self.most - len(self.tried))):
+            gap = self._gap()
+            if gap is None or self.limit.met(self._try(rounded(between(*gap), _DIGITS), gap)):
+                return
+
+    def _gap(self) -> tuple[float, float] | None:
+        """The wider of the two gaps beside the closest point, or the one with the better other end; None if narrow."""
+        closest = min(self.tried, key=self.limit.excess)
+        gaps = []
+        for pair in pairwise(self._ordered()):
+            low, high = (point.risk_aversion or 0.0 for point in pair)
+            is_wide = high - low > self.precision * high and rounded(between(low, high), _DIGITS) not in (low, high)
+            if closest in pair and is_wide:
+                ratio = round(high / low, 1) if low > 0 else math.inf
+                gaps.append((ratio, -max(map(self.limit.excess, pair)), (low, high)))
+        return max(gaps)[2] if gaps else None
+
+    def _bracket(self) -> tuple[FrontierPoint, FrontierPoint] | None:
+        """Neighbours between which the limit begins to be met, or ceases to be: those with the best policies."""
+        found = [pair for pair in pairwise(self._ordered()) if self._is_upper(pair[1]) and not self._is_upper(pair[0])]
+        if not found:
+            return None
+        return found[0] if self.limit.needs_risk_aversion else found[-1]
+
+    def _is_upper(self, point: FrontierPoint) -> bool:
+        """Whether it can be the upper end of a bracket: it meets a limit of risk, or not one of the mean."""
+        return self.limit.met(point) == self.limit.needs_risk_aversion
+
+    def _ordered(self) -> list[FrontierPoint]:
+        return sorted(self.tried, key=lambda point: point.risk_aversion or 0.0)
 
     def _bisect(self, first: FrontierPoint, last: FrontierPoint) -> None:
         while True:
@@ -163,7 +197,7 @@ class Search:
                 self.reason = f"Stopped after {self.most} lambdas, between {low:g} and {high:g}."
                 return
             point = self._try(middle, (low, high))
-            if self.limit.met(point) == self.limit.needs_risk_aversion:
+            if self._is_upper(point):
                 last = point
             else:
                 first = point

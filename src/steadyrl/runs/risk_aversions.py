@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steadyrl.agents import AGENTS
+from steadyrl.base.names import unknown
 from steadyrl.base.shown import shown
-from steadyrl.risk import MEASURES, LawMeasure, measure_by_name
+from steadyrl.risk import MEASURES, LawMeasure, ParametricMeasure
 from steadyrl.runs.sweep import repeated, setting_types
 
 MAX_LAMBDAS = 1000
@@ -26,22 +28,41 @@ def has_risk_aversion(agent: str) -> bool:
     return "risk_aversion" in setting_types(AGENTS[agent])
 
 
-def penalized_measure(agent: str, settings: dict[str, Any]) -> LawMeasure:
+def penalized_measure(agent: str, settings: Mapping[str, Any]) -> LawMeasure:
     """The measure of returns that an agent with a lambda penalizes; those that are not named penalize a variance."""
-    if agent == "mean_risk":
-        number = settings.get("alpha", settings.get("beta"))
-        name = settings.get("measure", "gini")
-        return measure_by_name(name if number is None else f"{name}:{number}")
-    return MEASURES["gini" if agent == "mg" else "variance"]
+    if agent != "mean_risk":
+        return MEASURES["gini" if agent == "mg" else "variance"]
+    name = settings.get("measure", "gini")
+    if name not in MEASURES:
+        raise ValueError(unknown("measure", name, MEASURES))
+    measure = MEASURES[name]
+    own = measure.parameter if isinstance(measure, ParametricMeasure) else None
+    for parameter in ("alpha", "beta"):
+        if parameter != own and settings.get(parameter) is not None:
+            raise ValueError(f"{parameter}={settings[parameter]}: {name} has no {parameter}. Leave it out.")
+    number = None if own is None else settings.get(own)
+    return measure.at(number) if isinstance(measure, ParametricMeasure) and number is not None else measure
 
 
-def in_units_of_return(agent: str, settings: dict[str, Any]) -> bool:
+def penalty(agent: str, settings: Mapping[str, Any], returns: NDArray[Any]) -> float:
+    """What an agent penalizes lambda times: its measure of returns; Tamar the squared excess over its threshold.
+
+    For MVPI, which penalizes the variance of the rewards of single steps, that of returns is a proxy.
+    """
+    risk = float(penalized_measure(agent, settings).value(returns))
+    if agent != "tamar":
+        return risk
+    tamar: Any = AGENTS[agent].settings_of(settings)
+    return max(0.0, risk - float(tamar.threshold)) ** 2
+
+
+def in_units_of_return(agent: str, settings: Mapping[str, Any]) -> bool:
     """Whether the agent penalizes a risk in the units of the return, rather than their square."""
     properties = penalized_measure(agent, settings).properties
     return properties is None or properties.degree != 2
 
 
-def default_range(agent: str, settings: dict[str, Any]) -> tuple[float, ...]:
+def default_range(agent: str, settings: Mapping[str, Any]) -> tuple[float, ...]:
     """The lambdas of an agent if none are given."""
     return aversions_of(UNITS_OF_RETURN if in_units_of_return(agent, settings) else UNITS_OF_VARIANCE)
 
@@ -83,14 +104,14 @@ def _of_text(text: str, name: str) -> list[float]:
     return [rounded(value) for value in values]
 
 
-def bracket_of(text: str, name: str) -> tuple[float, float]:
-    """low:high."""
-    parts = text.split(":")
+def bracket_of(given: str | Sequence[float], name: str) -> tuple[float, float]:
+    """From low:high as text, or two numbers."""
+    parts: Sequence[Any] = given.split(":") if isinstance(given, str) else given if isinstance(given, Sequence) else ()
     if len(parts) != 2:
-        raise ValueError(f"{name} {shown(text, 40, quotes=False)}: write low:high, such as 0:2.")
+        raise ValueError(f"{name} {shown(given, 40, quotes=False)}: give two ends as low:high, such as 0:2.")
     low, high = (_number(part, name) for part in parts)
     if low >= high:
-        raise ValueError(f"{name} {text}: the low end {low:g} is not below the high end {high:g}.")
+        raise ValueError(f"{name}: the low end {low:g} is not below the high end {high:g}.")
     return low, high
 
 

@@ -1,9 +1,10 @@
 """Warm starts: a run that begins with what another agent has learned.
 
 The file start.steady in a run folder is a checkpoint of that agent. The run begins with all that training changes
-(policy, values, critics, optimizer state, moments of observations), but counts its own rounds and episodes from 0. What
-the other agent does not have, such as the risk critic of one with lambda 0, begins untrained. So the folder holds all
-that the run depends on, also on another machine; its config has the digest of the file.
+(policy, values, critics, optimizer state, moments of observations), but counts its own rounds, episodes and updates
+from 0: step sizes that fall with the number of updates fall anew. What the other agent does not have, such as the risk
+critic of one with lambda 0, begins untrained. So the folder holds all that the run depends on, also on another machine;
+its config has the digest of the file.
 """
 
 from __future__ import annotations
@@ -40,5 +41,6 @@ def apply_start(agent: Any, folder: Path) -> None:
     learned = checkpoint.matching_fields(agent.learner, file)
     if "theta" not in learned:
         raise ValueError(f"{file.path} holds a policy of another shape than that of this run.")
+    learned.pop("updates", None)
     agent.learner = agent.learner._replace(**learned)
     agent.config_entries = start_entry(folder)
