@@ -89,7 +89,8 @@ def test_the_printed_settings_of_dqn_td3_and_mvpi(name, agent, hidden, rate, bat
     own = {"tau": 0.005, "policy_delay": 2, "exploration_noise": 0.1, "target_policy_noise": 0.2}
     expected = {**printed, **({**own, "target_noise_clip": 0.5, "buffer_size": 10**6} if agent == "td3" else {})}
     assert {key: solver.settings[key] for key in expected} == expected
-    risk = {"solver": agent, "risk_aversion": 0.2, "initial_dual": 0.0, "episodes_per_iteration": 10}
+    dual = {"initial_dual": 0.0, "dual_estimate": "returns", "episodes_per_iteration": 10}
+    risk = {"solver": agent, "risk_aversion": 0.2, **dual}
     assert mvpi.settings == {**solver.settings, **risk}
     assert solver.settings["bootstrap_on_truncation"]
     assert solver.settings["gradient_steps"] == solver.settings["train_freq"], "one update a step"

@@ -120,7 +120,9 @@ def test_a_page_leaves_out_an_agent_whose_environment_fails(root, monkeypatch, r
             raise RuntimeError("the wheel\ncame off")
         return SimpleNamespace(rewards=np.array(rewards))
 
-    monkeypatch.setattr(distributions, "load", lambda path, env: SimpleNamespace(env="any", seed=0, play=play))
+    monkeypatch.setattr(
+        distributions, "load", lambda path, env: SimpleNamespace(env="any", seed=0, play=play, risk_aversion_range=None)
+    )
     (root / "healthy" / "seed0" / "checkpoint.steady").touch()
     path = write_report(root)
     assert f"1 run, {reason}: healthy/seed0" in text_of(path)
