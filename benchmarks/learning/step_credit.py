@@ -187,7 +187,8 @@ MG with a risk critic, which credits each step with what it changed, beside the 
 Final policies, {PLAN["evaluation_episodes"]} episodes with sampled actions; return and GD are undiscounted. Cells are
 means over seeds (lowest to highest). Settings were searched on other seeds. Seeds from 50 on had not been seen before;
 of those from 10 on, the mazes (10 each), HalfCheetah (2) and the ablation had run with earlier settings, and what
-failed there was a reason to search again.
+failed there was a reason to search again. In two sides and LunarLander the latest search was on MG alone, and PPO has
+the settings that were found for it: they may not be PPO's best.
 
 {not_yet}{sections}
 ## Up to which lambda moving pays in the distance variants
