@@ -32,6 +32,7 @@ PLAN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 RUNS, PAGE = Path("docs/results/step_credit_runs.jsonl"), Path("docs/results/step_credit.md")
 AGENTS = {"PPO": "PPO", "REINFORCE": "Reinforce"}
 """Title of a method -> class; all others are MeanGini."""
+SWIMMER_LAMBDA = PLAN["domains"]["swimmer_distance"]["methods"]["MG by step"]["risk_aversion"]
 
 
 class Case(NamedTuple):
@@ -197,6 +198,11 @@ Moving at a constant speed, E - lambda D is higher than standing still for nothi
 standing still is what the objective asks for. Lambda is chosen below it for the speeds that are learned.
 
 {break_even.table()}
+
+Slow swimmers cannot lower D by moving: at these speeds they are in the noise for the whole episode, and D hardly
+depends on how far they get. Lambda {SWIMMER_LAMBDA:g} prefers standing still to moving slower than 0.05 m/s.
+
+{break_even.swimmer_table(SWIMMER_LAMBDA)}
 
 ## Runs
 
