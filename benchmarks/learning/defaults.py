@@ -40,13 +40,15 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "PPO": ("PPO", {}),
     "MG with PPO": ("MeanGini", {"mean": "ppo"}),
     "Q-learning": ("QLearning", {}),
+    "MG with PPO, 4 passes": ("MeanGini", {"mean": "ppo", "inner_updates": 4}),
 }
-IN_NETWORKS = ("PPO", "MG with PPO")
+IN_TABLES = ("REINFORCE", "MG", "PPO", "MG with PPO", "Q-learning")
+IN_NETWORKS = ("PPO", "MG with PPO", "MG with PPO, 4 passes")
 
 
 def cases() -> list[tuple[str, str]]:
     """Environment and agent."""
-    return [(env, agent) for env in TABLES for agent in AGENTS] + [
+    return [(env, agent) for env in TABLES for agent in IN_TABLES] + [
         (env, agent) for env in NETWORKS for agent in IN_NETWORKS
     ]
 
