@@ -104,16 +104,16 @@ def page(runs: Sequence[dict[str, Any]], args: Args) -> str:
     rows = [row(runs, *pair) for pair in pairs if any((one["try"], one["method"]) == pair for one in runs)]
     settings = [[name, ", ".join(f"{k}={v}" for k, v in kept.items())] for name, kept in PLAN["tries"].items() if kept]
     made = provenance()
-    return wrap(f"""# InvertedPendulum: the first hundred episodes
+    return wrap(f"""# InvertedPendulum: why some seeds are slow
 
-{PLAN["found"]}
+{PLAN["found"].strip()}
 
 {table(["try", "method", "seeds that learned", "median episodes", "episodes of each seed"], rows, left=2)}
 
 Counted are the episodes until the mean length of {WINDOW} episodes in training is above {args.long:g} steps; "-" is a
 seed that had not got there after {args.episodes:,}. All tries are here, also those that were not run on every seed.
 
-{PLAN["why"]}
+{PLAN["why"].strip()}
 
 ## Settings
 
