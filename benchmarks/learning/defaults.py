@@ -109,8 +109,8 @@ training. With gamma = 0.999 and `risk_discount=1` seed 0 did not learn. Set `ri
 where first successes are rare and large.
 
 **Four passes over each batch are as good as ten for MG in these environments**, on two seeds, and better in TwoSides,
-where seed 0 went to the noisy side with ten. They are also cheaper. Ten stay the default: HalfCheetah and Swimmer were
-only learned with ten so far, and InvertedPendulum was slower with four ([numbers](pendulum_start.md)).
+where seed 0 went to the noisy side with ten. They are also cheaper. Ten stay the default: HalfCheetah and Swimmer have
+only been run with ten so far, and InvertedPendulum was slower with four ([numbers](pendulum_start.md)).
 
 **MG with a table failed in FrozenLake on one of two seeds** (0.10); with PPO it learned on both."""
 
