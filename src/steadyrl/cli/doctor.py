@@ -17,7 +17,6 @@ EXTRAS = {
     "box2d": ("Box2D", "LunarLander and Gymnasium's other Box2D environments"),
     "mujoco": ("mujoco", "InvertedPendulum, HalfCheetah, Swimmer and other MuJoCo environments"),
     "fast": ("envpool", "LunarLander about 2.5 times as fast"),
-    "report": ("plotly", "the page of `steadyrl report`"),
     "tensorboard": ("tensorboardX", "`--log tensorboard`"),
     "wandb": ("wandb", "`--log wandb`: Weights & Biases"),
     "mlflow": ("mlflow-skinny", "`--log mlflow`"),

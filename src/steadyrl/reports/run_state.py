@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -29,7 +30,7 @@ class RunState(NamedTuple):
         return self.name in (FAILED, RUNNING)
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.reason} (see {ERROR})" if self.reason else self.name
+        return f"{self.name} (see {ERROR})" if self.reason else self.name
 
 
 UNKNOWN = RunState("")
@@ -52,4 +53,6 @@ def _reason(path: Path) -> str:
         file.seek(max(0, path.stat().st_size - MAX_READ))
         lines = file.read(MAX_READ).decode(errors="replace").splitlines()
     told = [line for line in lines if line.strip() and not line.startswith((" ", "\t"))]
-    return shown(told[-1].strip(), 200, quotes=False) if len(told) > 1 else "no reason recorded"
+    if len(told) < 2:
+        return "no reason recorded"
+    return shown(re.sub(r"^(\w+\.)+(?=\w+:)", "", told[-1]), 200, quotes=False)

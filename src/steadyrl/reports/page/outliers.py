@@ -10,8 +10,9 @@ MIN_SEEDS = 4
 """With fewer seeds, none stands out: two of three agree by chance."""
 DEVIATIONS = 3.0
 """Distance from the median at which a seed stands out, in robust standard deviations."""
-LEAST_SHARE = 0.02
-"""A robust standard deviation counts as at least this share of the spread of all runs of the variant."""
+LEAST_SPREAD, LEAST_SIZE = 0.005, 0.01
+"""A robust standard deviation counts as at least these shares of the spread of all runs of the variant, and of the
+median: seeds may agree to the last digit."""
 _NORMAL = 1.4826
 """Standard deviations of a normal distribution per median absolute deviation."""
 
@@ -27,5 +28,5 @@ def outliers(values: Mapping[str, float], spread: float) -> dict[str, float]:
         return {}
     median = float(np.median(list(values.values())))
     deviation = _NORMAL * float(np.median([abs(value - median) for value in values.values()]))
-    least = DEVIATIONS * max(deviation, LEAST_SHARE * spread)
+    least = DEVIATIONS * max(deviation, LEAST_SPREAD * spread, LEAST_SIZE * abs(median))
     return {name: value - median for name, value in values.items() if abs(value - median) > least}

@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 
 from steadyrl.reports.page import formatting, tables
-from steadyrl.reports.page.groups import varied
+from steadyrl.reports.page.groups import Group, varied
 from steadyrl.reports.page.learning import final_of_run
 from steadyrl.reports.page.outliers import outliers
 from steadyrl.reports.page.results import GroupResults, Results
@@ -20,16 +20,16 @@ _NAMED = {("agent", "agent"), ("env", "env")}
 
 def runs_section(results: Results) -> str:
     """The section, as HTML."""
-    settings = [result.group.settings for result in results.groups]
-    keys = [key for key in varied(settings) if key not in _NAMED]
+    keys = _keys([result.group for result in results.groups])
     standing_out = _standing_out(results)
     rows = [_row(result, run, keys, standing_out, results) for result in results.groups for run in result.group.runs]
     headings = ["variant", "method", "remarks", "seed", "episodes", *map(tables.heading, results.measures)]
     headings += [html.escape(name) for _, name in keys]
     text = (
         "Each run, with its measures in the last tenth of training and the settings that differ between runs. A "
-        "heading sorts; a name opens the settings, curve, returns and command of a run. A seed stands out if its return is "
-        "far from the median of its method's seeds: three robust standard deviations, with at least four seeds."
+        "heading sorts. A name opens the settings, curve, returns and command of a run. A seed stands out if its "
+        "return is more than three robust standard deviations from the median of its method's seeds, of which there "
+        "must be four."
     )
     return (
         f'<section id="runs"><h2>Runs</h2>\n<p class="soft">{text}</p>\n'
@@ -38,6 +38,14 @@ def runs_section(results: Results) -> str:
         f'<div class="runs all-runs">{tables.table(headings, rows, texts=3, kind="filtered")}</div>\n'
         f"{_shared(results)}</section>"
     )
+
+
+def _keys(groups: Sequence[Group]) -> list[tuple[str, str]]:
+    """The settings that differ, first those that differ between groups of one agent."""
+    agents = dict.fromkeys(group.agent for group in groups)
+    within = {key for agent in agents for key in varied([group.settings for group in groups if group.agent == agent])}
+    keys = [key for key in varied([group.settings for group in groups]) if key not in _NAMED]
+    return sorted(keys, key=lambda key: key not in within)
 
 
 def _row(
