@@ -129,10 +129,11 @@ def print_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell]) ->
             table.add_row(f" {cell.method.title}", *values)
         table.add_section()
     print_table(table)
-    lines = [*_outcomes(cells.values()), *_legend(columns), *map(printable, _notes(cells.values()))]
-    lines += [_settings_sentence(experiment, method) for method in experiment.methods]
-    for line in lines:
-        print(textwrap.fill(line, WIDTH, break_long_words=False, break_on_hyphens=False))
+    for note in _notes(cells.values()):
+        print(printable(note))
+    sentences = [_settings_sentence(experiment, method) for method in experiment.methods]
+    for sentence in (*_outcomes(cells.values()), *_legend(columns), *sentences):
+        print(textwrap.fill(sentence, WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
 def _outcomes(cells: Iterable[Cell]) -> Iterable[str]:

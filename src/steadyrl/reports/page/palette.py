@@ -24,7 +24,7 @@ class Palette:
     """The looks of methods.
 
     Methods of one agent, such as MG with several lambdas, share a hue and differ in shade and dash pattern, as do
-    agents beyond the seventh. No two of up to 84 methods look the same.
+    agents beyond the seventh. Twelve methods of one hue look different.
     """
 
     def __init__(self, agents: Mapping[str, str]) -> None:
