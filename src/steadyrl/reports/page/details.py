@@ -9,6 +9,7 @@ from steadyrl.reports.page import formatting
 from steadyrl.reports.page.episode_section import watch_command
 from steadyrl.reports.page.groups import varied
 from steadyrl.reports.page.results import Results
+from steadyrl.reports.page.runs_found import FoundRun
 
 MAX_TEXT = 300
 """Characters of a setting that are shown: a maze may be long."""
@@ -45,7 +46,7 @@ def details_of(results: Results) -> dict[str, Any]:
                 "state": run.state.name or "no checkpoint",
                 "reason": run.state.reason,
                 "started": str(run.config.get("started", "")),
-                "commands": _commands(run.command, str(run.folder), run.env_id, watch_command(run)),
+                "commands": _commands(run),
             }
             for result in results.groups
             for run in result.group.runs
@@ -58,9 +59,8 @@ def _text(value: Any) -> str:
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}..."
 
 
-def _commands(made_by: str, folder: str, env_id: str, watch: str) -> list[list[str]]:
+def _commands(run: FoundRun) -> list[list[str]]:
     """[what it does, command]."""
-    env = f" {shlex.quote(env_id)}" if ":" in env_id else ""
-    evaluate = f"steadyrl evaluate {shlex.quote(folder)}{env}"
-    commands = [["made by", made_by], ["its risk", evaluate], ["its film", watch]]
+    evaluate = f"steadyrl evaluate {shlex.quote(str(run.folder))}{run.env_option}"
+    commands = [["made by", run.command], ["its risk", evaluate], ["its film", watch_command(run)]]
     return [pair for pair in commands if pair[1]]

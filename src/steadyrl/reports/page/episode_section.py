@@ -49,7 +49,8 @@ def episode_section(results: Results, reel: FilmReel) -> str:
         return ""
     text = (
         "The worst, the median and the best of the evaluation episodes of each method, over all its seeds. "
-        "The command plays the episodes of a run again and shows the worst of them."
+        "The command plays the episodes of a run again and films the worst of them. A film.gif, film.webp or "
+        "film.mp4 in a run folder, which steadyrl watch RUN writes, is shown here."
     )
     return (
         '<section id="episodes"><details open><summary class="title"><h2>Worst, median and best episodes</h2></summary>'
@@ -73,10 +74,11 @@ def _cards(extremes: dict[str, Episode], reel: FilmReel) -> str:
         f"{reel.element(episode.run, f'{name} episode', name)}</li>"
         for name, episode in extremes.items()
     ]
-    command = watch_command(extremes["worst"].run)
+    command = watch_command(extremes["worst"].run, worst=True)
     return f'<ul class="cards">{"".join(cards)}</ul><code>{html.escape(command)}</code>'
 
 
-def watch_command(run: FoundRun) -> str:
-    """The command that shows the worst episode of a run."""
-    return f"steadyrl watch {shlex.quote(str(run.folder))} --worst 1"
+def watch_command(run: FoundRun, worst: bool = False) -> str:
+    """The command that films the worst, median and best episode of a run, or only the worst of those on the page."""
+    which = f" --worst 1 --seed {run.seed}" if worst else ""
+    return f"steadyrl watch {shlex.quote(str(run.folder))}{which}{run.env_option}"

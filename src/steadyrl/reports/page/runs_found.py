@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -43,6 +45,15 @@ class FoundRun:
     def env_id(self) -> str:
         """The id of its environment."""
         return str(self.config["env"]["id"])
+
+    @property
+    def env_option(self) -> str:
+        """Names an environment of the user's own again in a command, because a file does not choose code to run."""
+        if ":" not in self.env_id:
+            return ""
+        options = (self.config["env"].get("options") or {}).items()
+        texts = [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in options]
+        return "".join([f" --env {shlex.quote(self.env_id)}", *(f" --env-set {shlex.quote(text)}" for text in texts)])
 
     @property
     def checkpoint(self) -> Path:
