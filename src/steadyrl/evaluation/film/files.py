@@ -98,7 +98,7 @@ def _gif(frames: list[tuple[Image.Image, float]], colours: int) -> bytes:
     palette = _palette(pictures, colours)
     # Without dithering: its dots change from picture to picture, and every change costs bytes.
     indexed = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
-    return _saved("GIF", indexed, frames, optimize=False)
+    return _saved("GIF", indexed, frames, optimize=True)  # Unchanged pixels become transparent.
 
 
 def _palette(pictures: list[Image.Image], colours: int) -> Image.Image:
