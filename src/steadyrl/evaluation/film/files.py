@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import itertools
+import subprocess
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -124,26 +127,31 @@ def _saved(kind: str, pictures: list[Image.Image], frames: list[tuple[Image.Imag
 
 
 def _write_mp4(path: Path, frames: Iterable[tuple[Image.Image, float]], fps: float) -> None:
-    """As H.264, which browsers play."""
+    """As H.264, which browsers play.
+
+    The writer of imageio-ffmpeg forks in a way that JAX warns of, so only its ffmpeg is used.
+    """
     import imageio_ffmpeg
 
-    partial = path.with_name(f".{path.stem}.partial.mp4")
-    writer = None
+    partial, pictures = path.with_name(f".{path.stem}.partial.mp4"), iter(frames)
+    first = next(pictures)
+    command = [
+        *(imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-loglevel", "error"),
+        *("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "{}x{}".format(*first[0].size), "-r", f"{fps:.6f}", "-i", "-"),
+        *("-c:v", "libx264", "-crf", "21", "-pix_fmt", "yuv420p", "-movflags", "+faststart", str(partial)),
+    ]
     try:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            assert process.stderr is not None
+            with suppress(BrokenPipeError):  # Its message says why it ended.
+                for picture, seconds in itertools.chain([first], pictures):
+                    process.stdin.write(picture.tobytes() * max(1, round(seconds * fps)))
+                process.stdin.close()
+            message = process.stderr.read().decode(errors="replace")
+        if process.returncode:
+            raise OSError(f"{path} could not be written: ffmpeg: {' '.join(message.split()) or process.returncode}.")
         with name_write_errors(path):
-            for picture, seconds in frames:
-                if writer is None:
-                    writer = imageio_ffmpeg.write_frames(
-                        str(partial), picture.size, fps=fps, quality=7, macro_block_size=2, ffmpeg_log_level="error"
-                    )
-                    writer.send(None)
-                for _ in range(max(1, round(seconds * fps))):
-                    writer.send(picture.tobytes())
-            if writer is not None:
-                writer.close()
-                writer = None
             partial.replace(path)
     finally:
-        if writer is not None:
-            writer.close()
         partial.unlink(missing_ok=True)

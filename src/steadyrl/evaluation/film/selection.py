@@ -52,7 +52,7 @@ def _parse(part: Any, episodes: int) -> Wanted:
         raise ValueError(f"which={shown(part)}: use 'worst', 'median', 'best', 'worst:5', 'best:5' or a number.")
     if not 1 <= int(number) <= episodes:
         raise ValueError(
-            f"{kind}:{number}: {episodes} episodes are played. Ask for 1 to {episodes}, or raise episodes."
+            f"{kind} {number}: {episodes} episodes are played. Ask for 1 to {episodes}, or raise episodes."
         )
     return Wanted(kind, int(number))
 
