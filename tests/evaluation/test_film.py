@@ -86,7 +86,7 @@ def test_noise_is_marked_at_the_step_where_it_struck():
     assert best.episode_return == 26
     frames = [np.asarray(picture) for picture, _ in film.frames()]
     corner = (8 + 40, 8 + 4)  # Of the first picture, where its border is drawn.
-    assert [tuple(frame[corner]) == STRUCK for frame in frames] == [TO_RED <= t < TO_RED + 6 for t in range(10)]
+    assert [tuple(frame[corner]) == STRUCK for frame in frames] == [TO_RED <= t < TO_RED + 4 for t in range(10)]
 
 
 def test_without_noise_nothing_is_said_about_it():

@@ -3,6 +3,7 @@
 import os
 import sys
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -66,3 +67,14 @@ def test_an_episode_of_the_fast_simulator_is_replayed_with_pictures(monkeypatch)
     first, last = (np.asarray(film.recordings[0].picture(index), int) for index in (0, -1))
     assert first.std() > 5
     assert np.abs(first - last).max() > 20
+
+
+@pytest.mark.parametrize(("options", "camera"), [({}, 0), ({"camera_id": -1}, -1), ({"camera_name": "none"}, -1)])
+def test_the_camera_follows_robots_that_run(options, camera):
+    """Camera 0 of the model is "track"; -1 stands still."""
+    pytest.importorskip("mujoco", reason="needs steadyrl[mujoco]")
+    pytest.importorskip("imageio", reason="needs steadyrl[mujoco]")
+    for name in ("HalfCheetah", "SwimmerDistance"):
+        env = gym.make(f"steadyrl/{name}-v0", render_mode="rgb_array", **options)
+        assert env.unwrapped.mujoco_renderer.camera_id == camera
+        env.close()

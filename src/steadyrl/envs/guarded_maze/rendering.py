@@ -18,7 +18,7 @@ COLOURS = {
     RED: (214, 64, 56),
     GOAL: (72, 168, 92),
 }
-AGENT_COLOUR = (40, 44, 52)
+AGENT_COLOUR, TRAIL_COLOUR = (40, 44, 52), (84, 90, 104)
 LINE_COLOUR = (208, 208, 208)
 _AGENT_RADIUS, _TRAIL_RADIUS = 0.3, 0.1  # of a cell
 
@@ -38,13 +38,13 @@ def as_pixels(maze: Maze, cell: int, trail: Sequence[int] = ()) -> NDArray[np.ui
         image[edge % CELL_PIXELS :: CELL_PIXELS] = LINE_COLOUR
         image[:, edge % CELL_PIXELS :: CELL_PIXELS] = LINE_COLOUR
     for visited in trail:
-        _draw_disc(image, maze, visited, _TRAIL_RADIUS)
-    _draw_disc(image, maze, cell, _AGENT_RADIUS)
+        _draw_disc(image, maze, visited, _TRAIL_RADIUS, TRAIL_COLOUR)
+    _draw_disc(image, maze, cell, _AGENT_RADIUS, AGENT_COLOUR)
     return image
 
 
-def _draw_disc(image: NDArray[np.uint8], maze: Maze, cell: int, radius: float) -> None:
+def _draw_disc(image: NDArray[np.uint8], maze: Maze, cell: int, radius: float, colour: tuple[int, int, int]) -> None:
     row, column = np.array(divmod(cell, maze.grid.shape[1])) * CELL_PIXELS
     distance = (np.arange(CELL_PIXELS) + 0.5) / CELL_PIXELS - 0.5
     disc = distance[:, None] ** 2 + distance**2 < radius**2
-    image[row : row + CELL_PIXELS, column : column + CELL_PIXELS][disc] = AGENT_COLOUR
+    image[row : row + CELL_PIXELS, column : column + CELL_PIXELS][disc] = colour

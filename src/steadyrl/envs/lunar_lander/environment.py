@@ -27,6 +27,10 @@ except gym.error.DependencyNotInstalled:
     ) from None
 
 
+_TINT = 70
+"""The least red of a pixel on the noisy side."""
+
+
 class LunarLanderEnv(LunarLander):
     """Gymnasium's LunarLander-v3, with noise_scale * N(0, 1) added to the reward for coming to rest on the right.
 
@@ -64,6 +68,18 @@ class LunarLanderEnv(LunarLander):
         if noise is not None:
             reward += noise
         return observation, float(reward), terminated, truncated, {**_info(landing), **noise_info(noise)}
+
+    def render(self) -> Any:
+        """As LunarLander-v3; in arrays, the sky on the side with noisy landings is tinted red."""
+        picture = super().render()  # type: ignore[no-untyped-call]
+        if not isinstance(picture, np.ndarray) or picture.ndim != 3:
+            return picture
+        picture = picture.copy()
+        noise = self.landing_noise
+        column = int(np.clip(picture.shape[1] * (1 + noise.dividing_x) / 2, 0, picture.shape[1]))
+        side = picture[:, column:] if noise.noisy_side == "right" else picture[:, :column]
+        side[..., 0] = np.maximum(side[..., 0], _TINT)
+        return picture
 
     def fast_simulator(self, max_steps: int | None) -> FastSimulator | None:
         """EnvPool's LunarLander; None for a subclass that overrides `step` or `reset`."""

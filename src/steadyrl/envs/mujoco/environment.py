@@ -39,13 +39,17 @@ class MujocoTaskEnv(MujocoEnv, EzPickle):
     OPTIONS: ClassVar[dict[str, Any]] = {}
     """Defaults that replace those of `TASK` and of Gymnasium's `MujocoEnv`."""
 
+    CAMERA: ClassVar[str | None] = None
+    """The camera of the model that draws arrays, if no other is given."""
+
     metadata: dict[str, Any] = {  # noqa: RUF012 (as in Gymnasium)
         "render_modes": ["human", "rgb_array", "depth_array", "rgbd_tuple"]
     }
 
     def __init__(self, xml_file: str, frame_skip: int, **options: Any) -> None:
         EzPickle.__init__(self, xml_file=xml_file, frame_skip=frame_skip, **options)
-        options = {**self.OPTIONS, **options}
+        following = {} if options.get("camera_id") is not None else {"camera_name": self.CAMERA}
+        options = {**following, **self.OPTIONS, **options}
         names = {field.name for field in fields(self.TASK)}
         self.task: MujocoTask = self.TASK(**{name: options[name] for name in names & options.keys()})
         super().__init__(

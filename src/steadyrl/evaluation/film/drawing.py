@@ -69,9 +69,9 @@ def _panel(recording: Recording, step: int, longest: int, style: Style) -> Image
     left = (width - picture.width) // 2
     panel.paste(picture, (left, _HEADER))
     struck = _last_noise(recording, step)
-    if struck is not None and step - struck < style.fresh_steps:
-        box = (left, _HEADER, left + picture.width - 1, _HEADER + picture.height - 1)
-        draw.rectangle(box, outline=STRUCK, width=3)
+    fresh = struck is not None and step - struck < style.fresh_steps
+    frame = (left, _HEADER, left + picture.width - 1, _HEADER + picture.height - 1)
+    draw.rectangle(frame, outline=STRUCK if fresh else RULE, width=3 if fresh else 1)
     _numbers(draw, recording, step, footer, width)
     if style.reports_noise:
         _noise_line(draw, recording, step, struck, footer + _LINE, style)
@@ -84,9 +84,8 @@ def _header(draw: ImageDraw.ImageDraw, recording: Recording, width: int, style: 
     """The policy, and below it the rank of the episode."""
     selected = recording.selected
     rank = f"rank {selected.rank:,} of {recording.episodes:,}"
-    draw.text(
-        (0, 0), _shortened(recording.label or f"episode {selected.episode}", width - 60), INK, _font(15, bold=True)
-    )
+    label = _shortened(recording.label or f"episode {selected.episode}", width - (65 if style.note else 0))
+    draw.text((0, 0), label, INK, _font(15, bold=True))
     draw.text((0, 20), f"{rank} ({selected.name})" if selected.name else f"{rank} (1 is the worst)", MUTED, _font(12))
     if style.note:
         draw.text((width - 1, 2), style.note, MUTED, _font(11), anchor="ra")
@@ -95,7 +94,7 @@ def _header(draw: ImageDraw.ImageDraw, recording: Recording, width: int, style: 
 def _numbers(draw: ImageDraw.ImageDraw, recording: Recording, step: int, top: int, width: int) -> None:
     draw.text((0, top), f"return {signed(recording.returns[step], plus=False)}", INK, _font(13, bold=True))
     end = " (end)" if step == recording.length else ""
-    draw.text((width - 1, top), f"step {step}{end}", MUTED, _font(13), anchor="ra")
+    draw.text((width - 1, top + 1), f"step {step}{end}", MUTED, _font(12), anchor="ra")
 
 
 def _noise_line(
@@ -106,7 +105,7 @@ def _noise_line(
         return
     text = f"noise {signed(recording.noise[struck])} at step {struck}"
     so_far = sum(at <= step for at in recording.noise)
-    text += f" ({so_far} times)" if so_far > 1 else ""
+    text += f" ({so_far}x)" if so_far > 1 else ""
     fresh = step - struck < style.fresh_steps
     draw.text((0, top), text, STRUCK if fresh else MUTED, _font(12, bold=fresh))
 

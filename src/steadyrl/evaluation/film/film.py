@@ -27,7 +27,7 @@ from steadyrl.evaluation.progress import progress_bar
 LAYOUTS = ("side by side", "one by one")
 MAX_BYTES = 1_000_000
 """Of GIF and WebP files, unless another limit is given."""
-_HOLD, _FRESH = 1.5, 0.7
+_HOLD, _FRESH = 1.5, 0.5
 """Seconds: for which the end of an episode, and noise, are shown."""
 _USUAL_FPS = 30.0
 """Of environments that do not say."""
