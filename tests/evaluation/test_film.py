@@ -90,6 +90,7 @@ def test_noise_is_marked_at_the_step_where_it_struck():
 
 
 def test_without_noise_nothing_is_said_about_it():
+    pytest.importorskip("pygame", reason="Gymnasium draws FrozenLake with it")
     film = steadyrl.film(lambda observation: 1, "FrozenLake-v1", episodes=3, which=0)
     assert film.recordings[0].noise == {}
     assert "noise" not in str(film)
@@ -198,6 +199,7 @@ def test_mistakes_are_reported_before_anything_is_played(given, message, tmp_pat
 
 def test_long_episodes_are_shown_faster():
     """CartPole has 50 steps a second, and is at most shown with 15 pictures a second."""
+    pytest.importorskip("pygame", reason="Gymnasium draws CartPole with it")
     film = steadyrl.film(
         lambda observation: int(observation[2] + observation[3] > 0), "CartPole-v1", episodes=2, which=0
     )
@@ -216,6 +218,8 @@ def test_files_stay_below_the_limit(tmp_path):
         film.save(tmp_path / name, limit).stat().st_size for name, limit in (("a.gif", None), ("b.gif", 15_000))
     )
     assert small <= 15_000 < whole
+    with pytest.warns(UserWarning, match=r"c.gif has \d+ kB, above the limit of 0 kB: it cannot be made smaller"):
+        film.save(tmp_path / "c.gif", 1)
     with Image.open(tmp_path / "b.gif") as opened:
         opened.seek(opened.n_frames - 1)
         assert opened.info["duration"] >= 1500

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from steadyrl.evaluation.film.film import Film
 
 MP4_FPS, FPS = 30.0, 15.0
+REAL_TIME, SECONDS = 3600.0, 12.0
+"""How long an episode may take before it is shown faster: in windows it is not, except if it is that long."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Watch:
 
     path: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """A run folder, or a file written by agent.save."""
-    other: Annotated[Path | None, tyro.conf.Positional, named("RUN")] = None
+    other: Annotated[Path | None, tyro.conf.Positional, named("[RUN]")] = None
     """A second one, to be shown beside the first."""
     worst: PerhapsCount = None
     """Film so many of the worst episodes; by default the worst, the median and the best one, side by side."""
@@ -75,6 +77,7 @@ class Watch:
             seed=self.seed or 0,
             width=self.width,
             fps=MP4_FPS if out is None or out.suffix.lower() == ".mp4" else FPS,
+            seconds=REAL_TIME if out is None else SECONDS,
         )
         print(made)
         if out is None:

@@ -47,7 +47,7 @@ class GuardedMazeEnv(gym.Env[np.int64, Any]):
         self._outcome_thresholds = mdp.probability.cumsum(axis=-1)[..., :-1]
         self._steps, self._visited_red, self._needs_reset = 0, False, True
         self._outcomes: Sequence[int] | None = None
-        self._trail: list[int] = []
+        self._visited: set[int] = set()
 
     @property
     def finite_model(self) -> Maze | None:
@@ -66,7 +66,7 @@ class GuardedMazeEnv(gym.Env[np.int64, Any]):
         super().reset(seed=seed)
         self._outcomes = (options or {}).get("outcomes")
         self._cell = self.maze.start
-        self._trail = [self._cell]
+        self._visited = {self._cell}
         self._steps, self._visited_red, self._needs_reset = 0, False, False
         return np.int64(self._cell), self._info(reached_goal=False)
 
@@ -79,8 +79,7 @@ class GuardedMazeEnv(gym.Env[np.int64, Any]):
         self._steps += 1
         self._visited_red |= bool(self.maze.enters_red[pair])
         self._cell = int(mdp.next_state[outcome])
-        if self.render_mode is not None:
-            self._trail.append(self._cell)
+        self._visited.add(self._cell)
         terminated = bool(mdp.ends[outcome])
         truncated = not terminated and self._steps >= mdp.horizon
         self._needs_reset = terminated or truncated
@@ -100,7 +99,7 @@ class GuardedMazeEnv(gym.Env[np.int64, Any]):
             return None
         if self.render_mode == "ansi":
             return as_text(self.maze, self._cell)
-        return as_pixels(self.maze, self._cell, self._trail)
+        return as_pixels(self.maze, self._cell, self._visited)
 
     def _info(self, reached_goal: bool) -> dict[str, Any]:
         flags = self._metrics.flags(self._visited_red, self._steps, reached_goal)

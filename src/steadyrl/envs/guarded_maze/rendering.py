@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,15 +30,15 @@ def as_text(maze: Maze, cell: int) -> str:
     return format_layout(grid)
 
 
-def as_pixels(maze: Maze, cell: int, trail: Sequence[int] = ()) -> NDArray[np.uint8]:
-    """[height * 32, width * 32, 3]: the maze seen from above: a dark dot for the agent, small ones for its `trail`."""
+def as_pixels(maze: Maze, cell: int, visited: Iterable[int] = ()) -> NDArray[np.uint8]:
+    """[height * 32, width * 32, 3]: the maze seen from above: a dark dot for the agent, small ones where it was."""
     colours = np.array([COLOURS[kind] for kind in maze.grid.flat], dtype=np.uint8).reshape(*maze.grid.shape, 3)
     image = colours.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
     for edge in (0, -1):  # Lines on both sides of each cell, so that the maze has a closed frame.
         image[edge % CELL_PIXELS :: CELL_PIXELS] = LINE_COLOUR
         image[:, edge % CELL_PIXELS :: CELL_PIXELS] = LINE_COLOUR
-    for visited in trail:
-        _draw_disc(image, maze, visited, _TRAIL_RADIUS, TRAIL_COLOUR)
+    for each in visited:
+        _draw_disc(image, maze, each, _TRAIL_RADIUS, TRAIL_COLOUR)
     _draw_disc(image, maze, cell, _AGENT_RADIUS, AGENT_COLOUR)
     return image
 

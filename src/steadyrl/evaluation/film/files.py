@@ -6,6 +6,7 @@ import importlib.util
 import io
 import itertools
 import subprocess
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -60,7 +61,15 @@ def write_film(path: Path, frames: Frames, fps: float, max_bytes: int | None) ->
     if path.suffix.lower() == ".mp4":
         _write_mp4(path, frames(), fps)
     else:
-        write_atomic(path, encoded(path.suffix.lower(), frames, max_bytes))
+        content = encoded(path.suffix.lower(), frames, max_bytes)
+        if max_bytes is not None and len(content) > max_bytes:
+            warnings.warn(
+                f"{path} has {len(content) / 1000:,.0f} kB, above the limit of {max_bytes / 1000:,.0f} kB: it cannot "
+                "be made smaller. Film fewer or shorter episodes, or write an .mp4.",
+                UserWarning,
+                stacklevel=3,
+            )
+        write_atomic(path, content)
     return path
 
 
