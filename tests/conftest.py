@@ -31,7 +31,7 @@ def _without_pages(request, monkeypatch):
     """`train` and `sweep` write no page, which would play episodes, unless a test asks for `pages`."""
     if "pages" not in request.fixturenames:
         monkeypatch.setattr("steadyrl.cli.train.write_page", lambda *arguments: None)
-        monkeypatch.setattr("steadyrl.cli.sweep.write_page", lambda *arguments: None)
+        monkeypatch.setattr("steadyrl.cli.sweep.write_page", lambda *arguments, **more: None)
         monkeypatch.setattr("steadyrl.cli.sweep.evaluate_many", lambda *arguments: None)
 
 

@@ -1,8 +1,10 @@
 """`--watch`, the page at the end of commands, evaluation curves, and the size of the page."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from report_runs import RECORDS, curve_in, data_of, fake_run, plots_of
+from report_runs import RECORDS, curve_in, data_of, fake_run, plots_of, text_of
 
 import steadyrl
 from steadyrl.callbacks import EvaluateEvery
@@ -12,6 +14,7 @@ from steadyrl.evaluation.frontier import Frontier, FrontierPoint
 from steadyrl.evaluation.risk_report import Estimate
 from steadyrl.reports.page import write_report
 from steadyrl.reports.page.watch import signature, watch
+from steadyrl.runs.scheduler import Failure
 from steadyrl.training.run_folder import read_metrics
 
 MAZE = "steadyrl/GuardedMaze-v0"
@@ -53,6 +56,28 @@ def test_train_ends_with_a_page(tmp_path, capsys):
     assert len(plots_of(tmp_path / "run" / "report.html", "bars")) == 1
     main([*command[:-1], str(tmp_path / "other"), "--no-page"])
     assert not (tmp_path / "other" / "report.html").exists()
+
+
+@pytest.mark.usefixtures("pages", "in_process")
+def test_sweep_ends_with_a_page(tmp_path, capsys):
+    main(
+        ["sweep", MAZE, "--set", "risk_aversion=0,1", "--seeds", "5", "--episodes", "40", "--out", str(tmp_path / "s")]
+    )
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-2:] == [f"Page: {tmp_path / 's' / 'report.html'}", f"Saved in {tmp_path / 's'}."]
+    assert "To evaluate: 10 of 10 policies, 100 episodes each." in printed
+    names = [method["name"] for method in data_of(tmp_path / "s" / "report.html")["methods"]]
+    assert names == ["MG, lambda 0", "MG, lambda 1"]
+
+
+def test_runs_that_failed_before_anything_was_recorded_are_named(tmp_path, capsys):
+    fake_run(tmp_path / "mg" / "seed0", records=RECORDS)
+    lost = SimpleNamespace(title="mvo seed 0", folders=(tmp_path / "mvo" / "seed0",))
+    kept = SimpleNamespace(title="mg seed 0", folders=(tmp_path / "mg" / "seed0",))
+    failures = [Failure(lost, "the <wheel>\ncame off"), Failure(kept, "it has a folder")]
+    page = cli_page.write_page(tmp_path, tmp_path, failures=failures)
+    assert "1 run, failed before anything was recorded: the <wheel> came off: mvo seed 0" in text_of(page)
+    assert "it has a folder" not in text_of(page)
 
 
 def test_a_page_that_cannot_be_written_is_no_failure(tmp_path, capsys):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from steadyrl.runs.job import Job
+    from steadyrl.runs.scheduler import Failure
 
 Page = Progress
 """A switch that is on by default: whether to write a page."""
@@ -27,7 +28,13 @@ SIDE_BY_SIDE = 8
 """More agents than this are evaluated in several processes."""
 
 
-def write_page(folder: Path, typed: Path, envs: Iterable[str] = (), episodes: int = EPISODES) -> Path | None:
+def write_page(
+    folder: Path,
+    typed: Path,
+    envs: Iterable[str] = (),
+    episodes: int = EPISODES,
+    failures: Sequence[Failure] = (),
+) -> Path | None:
     """Write the page about all runs in the folder, and say where it is.
 
     The page does not decide how a command ends: if it cannot be written, a line says why. `envs` are the environments
@@ -39,7 +46,9 @@ def write_page(folder: Path, typed: Path, envs: Iterable[str] = (), episodes: in
     try:
         recorded = {run.env_id for run in find_runs(folder)[0]}
         named = tuple(env for env in dict.fromkeys(envs) if ":" in env and env in recorded)
-        page = write_report(folder, envs=named, episodes=episodes)
+        lost = [failure for failure in failures if not any(path.exists() for path in failure.job.folders)]
+        failed = {failure.job.title: failure.reason for failure in lost}
+        page = write_report(folder, envs=named, episodes=episodes, failed=failed)
     except (ValueError, OSError) as error:
         print(f"Page: not written. {error} To try again: steadyrl report {shlex.quote(str(typed))}")
         return None

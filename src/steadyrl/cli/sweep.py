@@ -83,7 +83,7 @@ class SweepCommand:
         print_cells(cells)
         if self.page:
             evaluate_many(cells, out, self.progress)
-            write_page(out, self.out, sweep.envs)
+            write_page(out, self.out, sweep.envs, failures=failures)
         print(f"Saved in {self.out}.")
         exit_with_failures(failures)
 

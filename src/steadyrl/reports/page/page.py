@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
@@ -38,6 +39,7 @@ def write_report(
     envs: Sequence[str] = (),
     warn: Callable[[str], None] | None = None,
     refresh: int = 0,
+    failed: Mapping[str, str] = MappingProxyType({}),
 ) -> Path:
     """Write an HTML report of all runs in a folder: a single file that opens offline.
 
@@ -55,6 +57,7 @@ def write_report(
             unless their evaluation episodes are stored.
         warn: Called with a line of text for each reason that something is missing from the page.
         refresh: After how many seconds the page loads itself again; 0 for never.
+        failed: Runs that have no folder, because they failed before anything was recorded -> the reason.
 
     Returns:
         The path of the file.
@@ -67,6 +70,8 @@ def write_report(
     root = Path(folder)
     path = root / PAGE if to is None else Path(to)
     runs, notes = find_runs(root)
+    for name, reason in failed.items():
+        notes[f"failed before anything was recorded: {' '.join(reason.split())}"].append(name)
     named = NamedEnvs(root, tuple(envs), tuple(run.env_id for run in runs))
     groups = group_runs(runs, root, notes)
     evaluated = _evaluate([run for group in groups for run in group.runs], episodes, notes, named)

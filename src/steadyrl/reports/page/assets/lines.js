@@ -51,7 +51,7 @@ function drawLine(view, line, state) {
   }
   const style = `stroke:${colour};stroke-dasharray:${data.methods[line.m].dash || "none"}`;
   svg("path", { d: pathOf(x, y, line.x, line.middle), class: "curve", style, "data-method": line.m }, content);
-  if (line.x.length < 2) svg("circle", { cx: x(line.x[0]), cy: y(line.middle[0]), r: 4, style: `fill:${colour}` }, content);
+  if (line.x.length < 2) svg("circle", { cx: x(line.x[0]), cy: y(line.middle[0]), r: 4, style: `fill:${colour}` }, view.root);
 }
 
 function nearest(xs, value) {
