@@ -63,7 +63,7 @@ def test_the_tables_of_an_experiment_say_discounted(tmp_path, capsys):
     for text in (printed, written):
         assert " discounted GD" in text
         assert "The discounted GD is the Gini deviation" in text
-        assert "The settings of MG are calibrated: lambda 1.4 and the unbiased weights;" in text
+        assert "MG has settings that were calibrated here: lambda 1.4 and the unbiased" in text
     assert max(len(line) for line in printed.splitlines() if "is left out" not in line) <= 80
     assert "With goal 20, MG has the highest return, 20.0." in printed
 

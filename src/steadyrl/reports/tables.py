@@ -26,6 +26,8 @@ from steadyrl.training.run_folder import versions
 
 WIDTH = 80
 """Columns of what is printed."""
+_SOURCES = {"printed": "the settings that the paper prints", "calibrated": "settings that were calibrated here"}
+"""How the source of settings begins in the files of experiments, and what that means."""
 EXACT = {"exact_mean": "exact E", "exact_variance": "exact V", "exact_gini_deviation": f"exact {DISCOUNTED_GD}"}
 """Exact measures of the discounted return, recorded for finite MDPs, and their headings."""
 
@@ -149,10 +151,11 @@ def _outcomes(cells: Iterable[Cell]) -> Iterable[str]:
 
 
 def _settings_sentence(experiment: Experiment, method: Method) -> str:
-    """Where the settings of a method come from; printed ones are those of the paper."""
+    """Where the settings of a method come from."""
     source = _source(experiment, method)
-    if re.match(r"(printed|calibrated)($|[;:,]| but)", source):
-        return f"The settings of {method.title} are {source}."
+    for word, meaning in _SOURCES.items():
+        if re.match(rf"{word}($|[;:,]| but)", source):
+            return f"{method.title} has {meaning}{source.removeprefix(word)}."
     return f"{method.title} has {'the ' if source.startswith('printed') else ''}{source}."
 
 
