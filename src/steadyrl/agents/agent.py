@@ -23,9 +23,11 @@ from steadyrl.base.settings import canonical
 from steadyrl.envs import spaces
 from steadyrl.envs.description import describe_env, source_from
 from steadyrl.envs.finite import finite_model
+from steadyrl.envs.jax_env import jax_model
 from steadyrl.envs.running_statistics import refuse_running_statistics
 from steadyrl.envs.simulator import Simulator
 from steadyrl.envs.source import AnyEnv, Source
+from steadyrl.rollouts import jax_play
 from steadyrl.rollouts.acting import Actor
 from steadyrl.rollouts.collector import Limits, collect
 from steadyrl.rollouts.compiled import sample_episodes
@@ -34,7 +36,7 @@ from steadyrl.rollouts.normalization import RunningMoments
 from steadyrl.rollouts.simulators.choose import UnsupportedEngineError, checked_engine, simulator_for
 from steadyrl.training import checkpoint
 from steadyrl.training.acting import make_actor
-from steadyrl.training.algorithm import Algorithm, Learner, OffPolicy, Tabular
+from steadyrl.training.algorithm import Algorithm, Learner, OffPolicy, Tabular, acts_in_jax
 from steadyrl.training.checkpoint import AgentFile
 from steadyrl.training.learn import learn
 from steadyrl.training.loggers import Logger
@@ -144,7 +146,7 @@ class Agent:
         self.settings = settings.resolve(self.env_kind)
         self.seed = _checked_seed(seed)
         self.algorithm = self.build()
-        self.engine = checked_engine(engine, self.env, self.algorithm.compilable)
+        self.engine = checked_engine(engine, self.env, self.algorithm.compilable, acts_in_jax(self.algorithm))
         self.learner = self._initial_learner() if untrained else jax.eval_shape(self._initial_learner)
         self.replay_buffer: ReplayBuffer | None = None
         if self.algorithm.batch_kind == "replay":
@@ -267,6 +269,7 @@ class Agent:
     def play(self, episodes: int, seed: int, deterministic: bool = False) -> Episodes:
         """Whole episodes of the learned policy in the agent's own environment."""
         compiled = self.play_compiled(self.env, episodes, seed, deterministic)
+        compiled = compiled or self.play_in_jax(self.env, play_seeds(seed, episodes), deterministic)
         if compiled is not None:
             return compiled
         if self._simulator is None:
@@ -283,6 +286,16 @@ class Agent:
             return None
         key = stream_key(seed, Stream.EVALUATION)
         return sample_episodes(model, self.probabilities(deterministic), episodes, key, first)
+
+    def play_in_jax(self, env: Any, seeds: Sequence[int], deterministic: bool = False) -> Episodes | None:
+        """A whole episode from each seed, played in a compiled program of a JAX environment; None if it is no such."""
+        model = jax_model(env) if self.engine == "jax" else None
+        if model is None:
+            return None
+        if self.risk_aversion_range is not None:
+            raise dialled.needs_a_lambda(self)
+        policy = cast(Any, self.algorithm).policy
+        return jax_play.play_seeds(model, policy, self.learner.theta, self.learner.seen, seeds, deterministic)
 
     def probabilities(self, deterministic: bool = False) -> NDArray[np.float64]:
         """[S, A]: the policy as a table; an error if it is a network."""

@@ -44,7 +44,7 @@ class Train:
     """
 
     env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
-    """A Gymnasium id, such as steadyrl/GuardedMaze-v0, or module:factory for an environment of your own."""
+    """A Gymnasium id, such as steadyrl/GuardedMaze-v0, gymnax:ID, or module:factory for an environment of your own."""
     agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "mg"
     """The method, such as mg, mvo or reinforce; `steadyrl agents` describes each of them."""
     set: Pairs = ()
@@ -58,7 +58,7 @@ class Train:
     timesteps: PerhapsCount = None
     """How many environment steps to learn from, in place of --episodes."""
     engine: Annotated[str, tyro.conf.arg(metavar="NAME")] = "auto"
-    """Where episodes come from, such as compiled or gymnasium; auto takes what fits, and EnvPool only if asked."""
+    """Where episodes come from, such as compiled, jax or gymnasium; auto takes what fits, and EnvPool only if asked."""
     out: Annotated[Path | None, named("FOLDER")] = None
     """Run folder; by default runs/ENV-AGENT-seedN, with the settings that are given in its name."""
     log: Annotated[str, named("NAMES")] = ""
@@ -80,6 +80,7 @@ class Train:
 
         from steadyrl.agents import agent_class
         from steadyrl.base.settings import canonical
+        from steadyrl.envs.description import names_code
         from steadyrl.envs.options import checked_options
         from steadyrl.envs.resolve import resolve
         from steadyrl.envs.source import Source
@@ -130,7 +131,7 @@ class Train:
         if self.page and (trained or not (here / out / PAGE).exists()):
             write_page(here / out, out, [self.env])
         # A file does not choose code to run, so an environment of the user's own is named again.
-        named_again = f" {typed_env(self.env, options)}" if ":" in self.env else ""
+        named_again = f" {typed_env(self.env, options)}" if names_code(self.env) else ""
         ends = values.get("risk_aversion")
         at = f" --at {sum(ends) / 2:g}" if isinstance(ends, tuple) else ""
         print(f"Saved in {out}. Its risk: steadyrl evaluate {shlex.quote(str(out))}{at}{named_again}")

@@ -46,7 +46,7 @@ State = Literal["absent", "resumable", "complete"]
 _ATTEMPTS = 5
 """How often to look for an agent in the folder of a run that may be in training."""
 _PACKAGES = ("steadyrl", "jax", "jaxlib", "numpy", "optax", "gymnasium", "scipy")
-_SIMULATORS = ("mujoco", "box2d", "envpool")
+_SIMULATORS = ("mujoco", "box2d", "envpool", "gymnax", "brax")
 
 
 def versions() -> dict[str, str]:
