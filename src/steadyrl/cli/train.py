@@ -25,6 +25,7 @@ from steadyrl.cli.arguments import (
     options_of,
     pairs_of,
     typed_env,
+    workers_of,
 )
 from steadyrl.cli.failures import paths_as_typed
 
@@ -58,6 +59,8 @@ class Train:
     """How many environment steps to learn from, in place of --episodes."""
     engine: Annotated[str, tyro.conf.arg(metavar="NAME")] = "auto"
     """Where episodes come from, such as compiled or gymnasium; auto takes what fits, and EnvPool only if asked."""
+    workers: Annotated[str, tyro.conf.arg(metavar="N|auto")] = "0"
+    """How many processes play episodes, for environments that are slow in Python; auto measures. Same results."""
     out: Annotated[Path | None, named("FOLDER")] = None
     """Run folder; by default runs/ENV-AGENT-seedN, with the settings that are given in its name."""
     log: Annotated[str, named("NAMES")] = ""
@@ -105,7 +108,7 @@ class Train:
         name = folder_name(f"{short_name(self.env)}-{kind.name}", {**options, **named_by})
         out = self.out or Path("runs") / f"{name}-seed{self.seed}"
         run = RunSpec(self.seed, here / out, values, name)
-        job = Job(self.env, kind.name, (run,), plan, options, self.engine, loggers)
+        job = Job(self.env, kind.name, (run,), plan, options, self.engine, loggers, workers_of(self.workers))
         confirm_budget(plan.budget, self.yes)
         with ExitStack() as stack, paths_as_typed(here / out, out):
 
