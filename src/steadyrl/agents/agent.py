@@ -18,6 +18,7 @@ from steadyrl.agents import describe, dialled
 from steadyrl.agents.registry import AGENTS
 from steadyrl.agents.representation import represent
 from steadyrl.agents.settings import AgentSettings, EnvKind, unknown_setting
+from steadyrl.base.machine import enable_compilation_cache
 from steadyrl.base.seeding import Stream, play_seeds, stream_generator, stream_key
 from steadyrl.base.settings import canonical
 from steadyrl.envs import spaces
@@ -142,6 +143,7 @@ class Agent:
     ) -> None:
         """Become an untrained agent; or, to be restored from a file, one whose parameters are shapes without values."""
         spaces.check_spaces(observation_space, action_space)
+        enable_compilation_cache()
         self.source, self.env = source, source.env
         self.observation_space, self.action_space = observation_space, action_space
         finite = isinstance(self.env, gym.Env) and finite_model(self.env) is not None
