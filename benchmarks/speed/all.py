@@ -100,7 +100,7 @@ def measure(part: str, peers: bool, results: dict[str, Any]) -> None:
 
 
 def run(parts: Sequence[Part], peers: bool, minutes: float, results: dict[str, Any]) -> list[str]:
-    """Measure parts until the time is up; returns those that were left out, with the reason."""
+    """Measure and keep parts until the time is up; returns those that were left out, with the reason."""
     start, left_out = time.monotonic(), []
     for part in parts:
         expected = part.seconds if peers else part.alone
@@ -111,6 +111,8 @@ def run(parts: Sequence[Part], peers: bool, minutes: float, results: dict[str, A
         began = time.monotonic()
         try:
             measure(part.module, peers, results)
+            results["machine"] = page.machine()
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
         except Exception as error:  # The others are measured nevertheless.
             left_out.append(f"{part.module}: {type(error).__name__}: {error}")
         print(f"{part.module}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
@@ -141,8 +143,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             environment.install()
         parts = [part for part in PARTS if part.module in options.only and available(part.module)]
         left_out = run(parts, not options.no_peers, options.minutes, results)
-        results["machine"] = page.machine()
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     rows = all_rows(results)
     print(as_text(rows))
     for reason in left_out:

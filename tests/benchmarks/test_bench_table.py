@@ -36,8 +36,9 @@ def test_exponents():
 
 
 @pytest.fixture
-def measured(monkeypatch):
+def measured(monkeypatch, tmp_path):
     """Parts that return a row, or fail."""
+    monkeypatch.setattr(bench, "RESULTS", tmp_path / "benchmarks.json")
     monkeypatch.setattr(bench, "rows_of", lambda part, peers: iter([RATES] if part != "broken" else [1 / 0]))
     monkeypatch.setattr(scaling, "measure", lambda: iter([ETA]))
     return [bench.Part(name, 60, 30) for name in ("maze", "broken", "scaling", "ppo")]
@@ -59,7 +60,6 @@ def test_parts_that_fail_or_do_not_fit_are_left_out(measured, capsys):
 
 
 def test_the_command_prints_the_table_warns_and_writes_the_page(measured, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(bench, "RESULTS", tmp_path / "benchmarks.json")
     monkeypatch.setattr(page, "PAGE", tmp_path / "benchmarks.md")
     monkeypatch.setattr(page, "FIGURE", tmp_path / "benchmarks_scaling.png")
     monkeypatch.setattr("os.getloadavg", lambda: (3.0, 2.0, 1.0))
