@@ -87,12 +87,20 @@ def read() -> dict[str, Any]:
     return json.loads(RESULTS.read_text()) if RESULTS.exists() else {"rows": {}, "scaling": [], "machine": {}}
 
 
+def keep(results: dict[str, Any]) -> None:
+    """Write what was measured so far."""
+    results["machine"] = page.machine()
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+
+
 def measure(part: str, peers: bool, results: dict[str, Any]) -> None:
     """Measure a part, and put what it returns into the results."""
     load, today = os.getloadavg()[0], datetime.date.today().isoformat()
     if part == "scaling":
-        results["scaling"] = [series._asdict() for series in scaling.measure()]
-        results["scaling_load"], results["scaling_measured"] = load, today
+        results |= {"scaling": [], "scaling_load": load, "scaling_measured": today}
+        for series in scaling.measure():
+            results["scaling"].append(series._asdict())
+            keep(results)
         return
     command = f"python -m benchmarks.speed.{part}"
     kept = [dataclasses.replace(row, load=load, measured=today, command=command) for row in rows_of(part, peers)]
@@ -111,8 +119,7 @@ def run(parts: Sequence[Part], peers: bool, minutes: float, results: dict[str, A
         began = time.monotonic()
         try:
             measure(part.module, peers, results)
-            results["machine"] = page.machine()
-            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+            keep(results)
         except Exception as error:  # The others are measured nevertheless.
             left_out.append(f"{part.module}: {type(error).__name__}: {error}")
         print(f"{part.module}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
