@@ -33,12 +33,14 @@ def test_interrupted_with_workers_and_resumed_without(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_with_workers(tmp_path, capsys):
+def test_the_command_with_workers(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(worker_count, "step_seconds", lambda env: 1e-5)
     command = ["train", "CartPole-v1", "--set", "hidden=8", "--set", "episodes_per_update=25", "--episodes", "50"]
-    for workers in ("0", "2"):
+    ways = ("0", "2", "auto")
+    for workers in ways:
         main([*command, "--no-progress", "--workers", workers, "--out", str(tmp_path / workers)])
-    one, other = ((tmp_path / workers / "checkpoint.steady").read_bytes() for workers in ("0", "2"))
-    assert one == other
+    assert len({(tmp_path / workers / "checkpoint.steady").read_bytes() for workers in ways}) == 1
+    assert "Workers: none, they would not pay." in capsys.readouterr().err
     main([*command, "--no-progress", "--out", str(tmp_path / "2")])
     assert "complete already" in capsys.readouterr().out
 

@@ -116,6 +116,9 @@ class Train:
                 done = getattr(agents[0], plan.unit)
                 if done:
                     print(f"Resuming in {out} after {agents[0].episodes:,} episodes.", file=sys.stderr)
+                if self.workers == "auto":
+                    number = f"{agents[0].workers} play episodes" if agents[0].workers else "none, they would not pay"
+                    print(f"Workers: {number}.", file=sys.stderr)
                 if not self.progress:
                     return []
                 bar = TrainingProgress(kind.name, plan.unit, plan.total, agents, done, lines=True)
