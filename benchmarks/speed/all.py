@@ -42,13 +42,13 @@ class Part(NamedTuple):
 
 
 PARTS = (
-    Part("maze", 45, 45),
-    Part("start", 25, 25),
+    Part("maze", 20, 20),
+    Part("start", 20, 20),
     Part("workers", 30, 30),
     Part("ppo", 140, 40),
     Part("collect", 90, 60),
     Part("worlds", 200, 60),
-    Part("off_policy", 250, 60),
+    Part("off_policy", 270, 60),
     Part("scaling", 110, 110),
 )
 

@@ -31,6 +31,7 @@ import jax
 import numpy as np
 
 from benchmarks.speed import workers
+from benchmarks.speed.table import number
 
 CORES = len(os.sched_getaffinity(0))
 ROUNDS = 3
@@ -193,12 +194,13 @@ def as_markdown(every: Sequence[Series]) -> str:
     """A table for each series, and how it grows."""
     parts = []
     for series in every:
-        parts.append(f"**{series.title}**, {series.unit} against {series.sizes_of}:\n")
+        unit, factor = ("ms", 1e3) if series.unit == "s" else (series.unit, 1.0)
+        parts.append(f"**{series.title}**, {unit} against {series.sizes_of}:\n")
         lines = [["", *(f"{size:,}" for size in series.sizes), "grows like"]]
         lines.append(["---"] * len(lines[0]))
         for name, values in series.values.items():
-            growth = "" if series.part == "workers" else f"{series.sizes_of}^{exponent(series, name):.2f}"
-            lines.append([name, *(f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in values), growth])
+            growth = "" if series.part == "workers" else f"size^{exponent(series, name):.2f}"
+            lines.append([name, *(number(factor * value) for value in values), growth])
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n")
     return "\n".join(parts)
 
@@ -229,6 +231,8 @@ def draw(every: Sequence[Series], path: Path) -> None:
         else:
             axis.set_xscale("log")
             axis.set_yscale("log")
+            axis.set_xticks(series.sizes, [f"{size:,}" for size in series.sizes])
+            axis.minorticks_off()
             first = next(iter(series.values.values()))
             line = [first[-1] * size / series.sizes[-1] for size in series.sizes]
             axis.plot(series.sizes, line, ":", color="gray", label="in proportion")

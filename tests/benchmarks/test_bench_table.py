@@ -32,7 +32,7 @@ def test_exponents():
     assert scaling.exponent(ETA, "eta") == pytest.approx(1)
     quadratic = ETA._replace(values={"eta": [1.0, 2.0, 200.0]})
     assert scaling.exponent(quadratic, "eta") == pytest.approx(2)
-    assert "| eta | 0.001 | 0.01 | 0.1 | returns^1.00 |" in scaling.as_markdown([ETA])
+    assert "| eta | 1 | 10 | 100 | size^1.00 |" in scaling.as_markdown([ETA])
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_the_command_prints_the_table_warns_and_writes_the_page(measured, monkey
     assert "other 1,000 (3.00)" in printed.out
     written = (tmp_path / "benchmarks.md").read_text()
     assert "other 1,000 (3.00)" in written
-    assert "returns^1.00" in written
+    assert "size^1.00" in written
     assert (tmp_path / "benchmarks_scaling.png").stat().st_size > 1000
     assert list(json.loads((tmp_path / "benchmarks.json").read_text())["rows"]) == ["maze"]
     (tmp_path / "benchmarks.md").unlink()
