@@ -28,13 +28,8 @@ format: $(ALL)  ## Mend what the linter can mend.
 signatures: $(ALL)  ## Write the agents' typed keyword arguments anew, after a change of settings.
 	@$(BIN)/python -m steadyrl.agents.make_signatures
 
-bench: $(ALL)  ## Measure speed, ours and that of others; prints ratios.
-	@$(BIN)/python -m benchmarks.speed.maze
-	@$(BIN)/python -m benchmarks.speed.collect
-	@$(BIN)/python -m benchmarks.speed.ppo
-	@$(BIN)/python -m benchmarks.speed.off_policy
-	@$(BIN)/python -m benchmarks.speed.checkpoint_cost
-	@$(BIN)/python -m benchmarks.speed.finished_runs
+bench: $(ALL)  ## Measure speed, ours and that of others, in 15 minutes: a table, and docs/benchmarks.md.
+	@$(BIN)/python -m benchmarks.speed.all
 
 clean:  ## Remove the virtual environment and what runs wrote.
 	rm -rf $(VENV) results runs

@@ -19,6 +19,9 @@ from benchmarks.speed import (
     ppo,
     replay,
     runs_per_hour,
+    scaling,
+    start,
+    workers,
 )
 
 pytestmark = pytest.mark.slow
@@ -45,6 +48,26 @@ def test_maze(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "MG, 2 seeds x 100 episodes" in printed
     assert re.search(r"episodes 50-100 .* ep/s", printed)
+    (row,) = maze.rows(seeds=2, episodes=100, stages=2)
+    assert row.ours > 0
+    assert row.peers["NumPy"] > 0
+
+
+def test_workers(capsys):
+    workers.main(["--rounds", "1", "--milliseconds", "0.01", "--length", "5", "--workers", "0", "1"])
+    assert re.search(r"1 workers .* steps/s .* times 0", capsys.readouterr().out)
+
+
+def test_start(capsys):
+    start.main(["--rounds", "1"])
+    assert re.match(r"nothing compiled .* s, compiled before .* s, --help .* s", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("part", ["eta", "batch", "seeds"])
+def test_scaling(part, tmp_path):
+    (series,) = scaling.measure([part], quick=True)
+    assert all(len(values) == len(series.sizes) == 2 for values in series.values.values())
+    assert min(min(values) for values in series.values.values()) > 0
 
 
 def test_collect_replays_the_same_episodes(monkeypatch, capsys):

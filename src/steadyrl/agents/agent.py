@@ -18,6 +18,7 @@ from steadyrl.agents import describe, dialled
 from steadyrl.agents.registry import AGENTS
 from steadyrl.agents.representation import represent
 from steadyrl.agents.settings import AgentSettings, EnvKind, unknown_setting
+from steadyrl.base.machine import enable_compilation_cache
 from steadyrl.base.seeding import Stream, play_seeds, stream_generator, stream_key
 from steadyrl.base.settings import canonical
 from steadyrl.envs import spaces
@@ -34,6 +35,7 @@ from steadyrl.rollouts.compiled import sample_episodes
 from steadyrl.rollouts.episodes import Episodes
 from steadyrl.rollouts.normalization import RunningMoments
 from steadyrl.rollouts.simulators.choose import UnsupportedEngineError, checked_engine, simulator_for
+from steadyrl.rollouts.worker_count import checked_workers
 from steadyrl.training import checkpoint
 from steadyrl.training.acting import make_actor
 from steadyrl.training.algorithm import Algorithm, Learner, OffPolicy, Tabular, acts_in_jax
@@ -72,7 +74,13 @@ class Agent:
             AGENTS[cls.name] = cls
 
     def __init__(
-        self, env: AnyEnv | Source, *misplaced: Any, seed: int = 0, engine: str = "auto", **settings: Any
+        self,
+        env: AnyEnv | Source,
+        *misplaced: Any,
+        seed: int = 0,
+        engine: str = "auto",
+        workers: int | str = 0,
+        **settings: Any,
     ) -> None:
         if misplaced:
             raise TypeError(
@@ -83,6 +91,9 @@ class Agent:
         refuse_running_statistics(source.env)
         given = self.chosen(settings, *source.spaces)
         self._set_up(source, *source.spaces, self.settings_of(given), seed, engine)
+        within = "learns within episodes, so they cannot be played elsewhere. Leave workers out."
+        obstacle = f"{self.name} {within}" if self.algorithm.batch_kind in ("replay", "online") else None
+        self.workers = checked_workers(workers, source, self.engine, self.settings.n, obstacle)
 
     def __repr__(self) -> str:
         return represent(self)
@@ -134,6 +145,7 @@ class Agent:
     ) -> None:
         """Become an untrained agent; or, to be restored from a file, one whose parameters are shapes without values."""
         spaces.check_spaces(observation_space, action_space)
+        enable_compilation_cache()
         self.source, self.env = source, source.env
         self.observation_space, self.action_space = observation_space, action_space
         finite = isinstance(self.env, gym.Env) and finite_model(self.env) is not None
@@ -147,6 +159,7 @@ class Agent:
         self.seed = _checked_seed(seed)
         self.algorithm = self.build()
         self.engine = checked_engine(engine, self.env, self.algorithm.compilable, acts_in_jax(self.algorithm))
+        self.workers = 0
         self.learner = self._initial_learner() if untrained else jax.eval_shape(self._initial_learner)
         self.replay_buffer: ReplayBuffer | None = None
         if self.algorithm.batch_kind == "replay":

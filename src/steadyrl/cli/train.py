@@ -25,6 +25,7 @@ from steadyrl.cli.arguments import (
     options_of,
     pairs_of,
     typed_env,
+    workers_of,
 )
 from steadyrl.cli.failures import paths_as_typed
 from steadyrl.cli.page import PAGE, Page, write_page
@@ -59,6 +60,8 @@ class Train:
     """How many environment steps to learn from, in place of --episodes."""
     engine: Annotated[str, tyro.conf.arg(metavar="NAME")] = "auto"
     """Where episodes come from, such as compiled, jax or gymnasium; auto takes what fits, and EnvPool only if asked."""
+    workers: Annotated[str, tyro.conf.arg(metavar="N|auto")] = "0"
+    """How many processes play episodes, for environments that are slow in Python; auto measures. Same results."""
     out: Annotated[Path | None, named("FOLDER")] = None
     """Run folder; by default runs/ENV-AGENT-seedN, with the settings that are given in its name."""
     log: Annotated[str, named("NAMES")] = ""
@@ -109,7 +112,7 @@ class Train:
         name = folder_name(f"{short_name(self.env)}-{kind.name}", {**options, **named_by})
         out = self.out or Path("runs") / f"{name}-seed{self.seed}"
         run = RunSpec(self.seed, here / out, values, name)
-        job = Job(self.env, kind.name, (run,), plan, options, self.engine, loggers)
+        job = Job(self.env, kind.name, (run,), plan, options, self.engine, loggers, workers_of(self.workers))
         confirm_budget(plan.budget, self.yes)
         with ExitStack() as stack, paths_as_typed(here / out, out):
 
@@ -117,6 +120,9 @@ class Train:
                 done = getattr(agents[0], plan.unit)
                 if done:
                     print(f"Resuming in {out} after {agents[0].episodes:,} episodes.", file=sys.stderr)
+                if self.workers == "auto":
+                    number = f"{agents[0].workers} play episodes" if agents[0].workers else "none, they would not pay"
+                    print(f"Workers: {number}.", file=sys.stderr)
                 if not self.progress:
                     return []
                 bar = TrainingProgress(kind.name, plan.unit, plan.total, agents, done, lines=True)

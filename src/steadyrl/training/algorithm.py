@@ -145,6 +145,8 @@ class Trainee(Protocol):
     seed: int
     engine: str
     """Where its episodes come from."""
+    workers: int
+    """How many processes play its episodes; 0 if this one does. Results do not depend on it."""
     settings: Any
     algorithm: Algorithm
     learner: Learner
