@@ -21,6 +21,7 @@ from benchmarks.speed import (
     ppo_parts,
     replay,
     runs_per_hour,
+    td3_parts,
 )
 
 pytestmark = pytest.mark.slow
@@ -71,6 +72,12 @@ def test_ppo_without_peers(small_ppo, capsys):
 def test_the_parts_of_ppo(small_ppo, capsys):
     ppo_parts.main(["--rounds", "1"])
     assert "ratio: " in capsys.readouterr().out
+
+
+def test_the_parts_of_td3(monkeypatch, capsys):
+    monkeypatch.setattr(td3_parts, "SETTINGS", {**TINY, "hidden": (8, 8)})
+    td3_parts.main(["--rounds", "1"])
+    assert "products of the update, in XLA" in capsys.readouterr().out
 
 
 def test_padded_and_packed_updates(monkeypatch, capsys):
