@@ -16,11 +16,14 @@ from benchmarks.speed import (
     limits,
     maze,
     off_policy,
+    packing,
     ppo,
+    ppo_parts,
     replay,
     runs_per_hour,
     scaling,
     start,
+    td3_parts,
     workers,
 )
 
@@ -87,6 +90,24 @@ def test_ppo_without_peers(small_ppo, capsys):
     printed = capsys.readouterr().out
     assert "limit: physics + products" in printed
     assert "Stable-Baselines3" not in printed
+
+
+def test_the_parts_of_ppo(small_ppo, capsys):
+    ppo_parts.main(["--rounds", "1"])
+    assert "ratio: " in capsys.readouterr().out
+
+
+def test_the_parts_of_td3(monkeypatch, capsys):
+    monkeypatch.setattr(td3_parts, "SETTINGS", {**TINY, "hidden": (8, 8)})
+    td3_parts.main(["--rounds", "1"])
+    assert "products of the update, in XLA" in capsys.readouterr().out
+
+
+def test_padded_and_packed_updates(monkeypatch, capsys):
+    name = "MG-PPO, whole batches"
+    monkeypatch.setitem(packing.AGENTS, name, packing.AGENTS[name] | {"hidden": (8,), "inner_updates": 1})
+    packing.main(["--rounds", "1", "--only", name])
+    assert re.search(name + r" +16,384 +6,144", capsys.readouterr().out)
 
 
 def test_the_products_of_a_gradient_are_those_of_a_linear_network():

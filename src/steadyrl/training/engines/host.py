@@ -58,6 +58,8 @@ class HostEngine:
         episodes = self._collect(actor, k)
         clock.append(time.perf_counter())
         batch = EpisodeBatch.of(episodes, self._gamma, actor.inputs, levels)
+        if self._agent.algorithm.batch_kind != "transitions":
+            batch = batch.packed()
         learner, metrics = block_until_ready(_update(self._algorithm, learner, batch))
         clock.append(time.perf_counter())
         if actor.moments is not None:
