@@ -8,7 +8,7 @@ ALL := $(VENV)/.all
 .PHONY: run test test-all lint format signatures bench clean
 
 run: $(READY)  ## Train all methods on the Guarded Maze at a quick scale: table, pictures, page.
-	@$(BIN)/steadyrl reproduce maze --quick
+	@$(BIN)/steadyrl reproduce maze --quick --open
 
 test: $(ALL)  ## The tests, on two processes, without the long ones.
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow"
@@ -28,13 +28,8 @@ format: $(ALL)  ## Mend what the linter can mend.
 signatures: $(ALL)  ## Write the agents' typed keyword arguments anew, after a change of settings.
 	@$(BIN)/python -m steadyrl.agents.make_signatures
 
-bench: $(ALL)  ## Measure speed, ours and that of others; prints ratios.
-	@$(BIN)/python -m benchmarks.speed.maze
-	@$(BIN)/python -m benchmarks.speed.collect
-	@$(BIN)/python -m benchmarks.speed.ppo
-	@$(BIN)/python -m benchmarks.speed.off_policy
-	@$(BIN)/python -m benchmarks.speed.checkpoint_cost
-	@$(BIN)/python -m benchmarks.speed.finished_runs
+bench: $(ALL)  ## Measure speed, ours and that of others, in 15 minutes: a table, and docs/benchmarks.md.
+	@$(BIN)/python -m benchmarks.speed.all
 
 clean:  ## Remove the virtual environment and what runs wrote.
 	rm -rf $(VENV) results runs
@@ -43,10 +38,11 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "steadyrl needs Python 3.11 or later; try: make PYTHON=python3.11")'
 	@echo "Setting up $(VENV) (once; a minute or two) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[report]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
 $(ALL): $(READY)
 	@echo "Installing what development needs (once; a minute or two) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,box2d,mujoco,fast,tensorboard,ray]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,box2d,mujoco,fast,film,tensorboard,ray]' flax seaborn six
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt gymnax
 	@touch $@

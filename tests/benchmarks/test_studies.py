@@ -185,3 +185,13 @@ def test_tries_in_the_pendulum_are_recorded_once_and_counted(tmp_path, capsys):
         {"try": name, "method": "MG", "seed": k, "learned_after": after} for k, after in enumerate((100, None, 300))
     ]
     assert pendulum_start.row(some, name, "MG")[2:] == ["2 of 3", "300", "100, -, 300"]
+
+
+def test_the_films_are_of_runs_that_are_reported():
+    from benchmarks.learning.step_credit import seeds_of, settings_of
+    from studies.films import FOLDER, SCENES
+
+    for name, scene in SCENES.items():
+        assert scene.seed in seeds_of(scene.domain)
+        assert all(isinstance(settings_of(scene.domain, method), dict) for method in scene.methods.values())
+        assert (FOLDER / f"{name}.gif").stat().st_size < 1_500_000

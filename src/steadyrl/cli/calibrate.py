@@ -22,7 +22,8 @@ from steadyrl.cli.arguments import (
     typed_env,
 )
 from steadyrl.cli.failures import explain_resuming, paths_as_typed
-from steadyrl.cli.frontier import settings_of, write_page
+from steadyrl.cli.frontier import settings_of
+from steadyrl.cli.page import write_page
 
 if TYPE_CHECKING:
     from steadyrl.runs.calibration_trainer import CalibrationPlan
@@ -95,6 +96,7 @@ class Calibrate:
 
     def __call__(self) -> None:
         """Run the command; status 1 if none of the lambdas tried reaches the limit."""
+        from steadyrl.envs.description import names_code
         from steadyrl.envs.options import checked_options
         from steadyrl.runs.calibration import FILE, PICTURE, run_calibration
         from steadyrl.runs.frontier import Place
@@ -110,11 +112,11 @@ class Calibrate:
         print(f"\n{calibration}\n")
         calibration.frontier.plot(place.out / PICTURE)
         print(f"Picture: {out / PICTURE}. Numbers: {out / FILE}.")
-        write_page(place.out, out, self.env)
+        write_page(place.out, out, [self.env], self.evaluation_episodes)
         if calibration.folder is None:
             sys.exit(1)
         # A file does not choose code to run, so an environment of the user's own is named again.
-        named_again = f" {typed_env(self.env, options)}" if ":" in self.env else ""
+        named_again = f" {typed_env(self.env, options)}" if names_code(self.env) else ""
         print(f"The policy: steadyrl evaluate {shlex.quote(str(out / calibration.folder))}{named_again}")
 
     def _plan(self, options: dict[str, Any]) -> CalibrationPlan:
