@@ -159,7 +159,7 @@ def section(runs: Sequence[dict[str, Any]], domain: str) -> str:
     """One domain."""
     plan = PLAN["domains"][domain]
     budget = f"{plan['episodes']:,} episodes" if "episodes" in plan else f"{plan['timesteps']:,} steps"
-    shared = ", ".join(f"{name}={value}" for name, value in plan["shared"].items())
+    shared = ", ".join(f"{name}={value}" for name, value in plan["shared"].items()) or "the defaults"
     own = {method: settings for method, settings in plan["methods"].items() if settings}
     more = "; ".join(
         f"{method}: {', '.join(f'{k}={v}' for k, v in settings.items())}" for method, settings in own.items()
