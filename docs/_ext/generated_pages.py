@@ -1,0 +1,77 @@
+"""Pages that are made from the program itself: the command line reference and the settings of the agents."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import os
+import re
+from typing import Any
+
+WIDTH = "88"
+
+
+def commands() -> str:
+    """A section for each command: what `steadyrl COMMAND --help` prints."""
+    from steadyrl.cli.main import _commands
+
+    sections = []
+    for name, kind in _commands().items():
+        first_line = (kind.__doc__ or "").splitlines()[0]
+        sections.append(f"## steadyrl {name}\n\n{first_line}\n\n```text\n{help_of(name)}\n```\n")
+    return "\n".join(sections)
+
+
+def help_of(command: str) -> str:
+    """What a command prints with `--help`."""
+    from steadyrl.cli.main import main
+
+    printed = io.StringIO()
+    os.environ["COLUMNS"] = WIDTH
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        main([command, "--help"])
+    lines = printed.getvalue().rstrip().splitlines()
+    return "\n".join(line.rstrip() for line in lines if set(line.strip()) != {"-"})  # Rulers under headings.
+
+
+def settings() -> str:
+    """A section for each agent: what `steadyrl agents NAME` prints, as lists."""
+    from steadyrl.agents import AGENTS
+
+    return "\n".join(f"## {kind.__name__}\n\n{_as_markdown(name, kind)}\n" for name, kind in AGENTS.items())
+
+
+def _as_markdown(name: str, kind: type) -> str:
+    """A docstring whose paragraphs are summary, example, and lists of `name = default` with indented sentences."""
+    first, _, rest = (kind.__doc__ or "").partition("Example:")
+    example, heading, rest = rest.partition("Settings:")
+    lines = [f"`steadyrl.{kind.__name__}`, on the command line `--agent {name}`. {first.strip()}", ""]
+    lines += ["```python", inspect.cleandoc(example), "```", ""]
+    for line in (heading + rest).splitlines():
+        if re.fullmatch(r"[A-Z][a-z ]+:", line):
+            lines += [f"**{line[:-1]}**", ""]
+        elif re.match(r"\w+( = .*)?$", line):
+            lines += ["", f"`{line}`"]
+        elif line.startswith("    "):
+            begins = lines[-1].startswith("`")
+            lines.append(f"{': ' if begins else '  '}{line.strip()}")
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+PAGES = {"cli": commands, "settings": settings}
+"""Page -> what is appended to it."""
+
+
+def append_generated(app: Any, page: str, source: list[str]) -> None:
+    """Sphinx calls this with the text of every page that it reads."""
+    if page in PAGES:
+        source[0] += "\n" + PAGES[page]()
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("source-read", append_generated)
+    return {"parallel_read_safe": True}
