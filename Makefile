@@ -22,7 +22,7 @@ lint: $(ALL)  ## Lint, format check and types.
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 
-format: $(ALL)  ## Mend what the linter can mend.
+format: $(ALL)  ## Fix what the linter can fix.
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
@@ -30,7 +30,7 @@ docs: $(SITE)  ## The documentation site, in docs/_build/html; a warning or a br
 	@$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 	@echo "Site: docs/_build/html/index.html"
 
-signatures: $(ALL)  ## Write the agents' typed keyword arguments anew, after a change of settings.
+signatures: $(ALL)  ## Rewrite the typed keyword arguments of the agents after a change of settings.
 	@$(BIN)/python -m steadyrl.agents.make_signatures
 
 bench: $(ALL)  ## Measure speed, ours and that of others; prints ratios.

@@ -1,6 +1,6 @@
 """A robot that carries a fragile load over a track with rough stretches: jolts there grow with the square of its speed.
 
-python examples/fragile_robot.py        # trains 15 policies, prints the frontier, draws fragile_robot.png
+python examples/fragile_robot.py        # trains 15 policies in some minutes, prints and draws the frontier
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def price_of_half(frontier: steadyrl.Frontier) -> str:
     )
 
 
-def main(env: str, episodes: int, risk_aversion: str) -> None:
+def main(env: str, episodes: int, risk_aversion: str, **settings: float) -> None:
     """Train, print and draw; the options make it shorter or longer."""
     name = env.split(":")[0]
     parser = argparse.ArgumentParser()
@@ -40,7 +40,7 @@ def main(env: str, episodes: int, risk_aversion: str) -> None:
     options = parser.parse_args()
     frontier = steadyrl.frontier(
         env,
-        agents={"mg": {"mean": "ppo", **SMALL}, "ppo": SMALL},
+        agents={"mg": {"mean": "ppo", **SMALL, **settings}, "ppo": {**SMALL, **settings}},
         risk_aversion=options.risk_aversion,
         seeds=options.seeds,
         episodes=options.episodes,

@@ -30,7 +30,13 @@ def shorten(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
 
 def escape_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Write `|` as such, but in code."""
-    lines[:] = [line if line.startswith("    ") or "`" in line else line.replace("|", r"\|") for line in lines]
+    lines[:] = [line if line.startswith("    ") else _escaped(line) for line in lines]
+
+
+def _escaped(line: str) -> str:
+    """With a backslash before each `|` that is not between backticks."""
+    parts = line.split("`")
+    return "`".join(part if i % 2 else part.replace("|", r"\|") for i, part in enumerate(parts))
 
 
 def setup(app: Any) -> dict[str, bool]:
