@@ -17,6 +17,7 @@ exclude_patterns = ["_build", "_ext"]
 
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 4
+smartquotes = False
 default_role = "code"  # Docstrings write code between single backticks.
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"

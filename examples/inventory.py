@@ -1,6 +1,6 @@
 """A shop that orders weekly, loses sales when it runs out of stock, and does not see the demand that it lost.
 
-python examples/inventory.py            # trains 18 policies in some minutes, prints and draws the frontier
+python examples/inventory.py            # trains 15 policies in some minutes, prints and draws the frontier
 """
 
 from __future__ import annotations
@@ -60,4 +60,4 @@ class InventoryEnv(gym.Env[np.ndarray, int]):
 
 
 if __name__ == "__main__":
-    main("inventory:InventoryEnv", episodes=6_000, risk_aversion="0.5,1,1.25,1.5,2")
+    main("inventory:InventoryEnv", episodes=6_000, risk_aversion="0.5,1,1.5,2")

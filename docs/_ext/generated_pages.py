@@ -1,14 +1,17 @@
-"""Pages that are made from the program itself: the command line reference and the settings of the agents."""
+"""What pages get when the site is built: commands, settings, and names and pages that are listed nowhere yet."""
 
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import inspect
 import io
 import os
 import re
+from pathlib import Path
 from typing import Any
 
+DOCS = Path(__file__).parents[1]
 WIDTH = "88"
 
 
@@ -61,17 +64,44 @@ def _as_markdown(name: str, kind: type) -> str:
     return "\n".join(lines)
 
 
-PAGES = {"cli": commands, "settings": settings}
+def other_names() -> str:
+    """A section with the public names that the API page does not have yet."""
+    import steadyrl
+
+    page = (DOCS / "api.md").read_text()
+    missing = [name for name in steadyrl.__all__ if not re.search(rf"\b{name}\b", page)]
+    if not missing:
+        return ""
+    kinds = {name: "class" if inspect.isclass(getattr(steadyrl, name)) else "function" for name in missing}
+    lines = [f".. auto{kind}:: steadyrl.{name}" for name, kind in kinds.items()]
+    return "\n".join(["## Other names", "", "```{eval-rst}", *lines, "```", ""])
+
+
+def other_pages() -> str:
+    """A table of contents with the pages that the index does not name."""
+    index = (DOCS / "index.md").read_text().split()
+    names = sorted(page.stem for page in DOCS.glob("*.md") if page.stem != "index")
+    missing = [name for name in names if not any(fnmatch.fnmatch(name, entry) for entry in index)]
+    return "\n".join(["```{toctree}", ":caption: More", ":hidden:", "", *missing, "```", ""]) if missing else ""
+
+
+PAGES = {"cli": commands, "settings": settings, "api": other_names, "index": other_pages}
 """Page -> what is appended to it."""
 
 
-def append_generated(app: Any, page: str, source: list[str]) -> None:
+OUTSIDE = {"../CONTRIBUTING.md": "contributing.md", "../benchmarks/README.md": "benchmark_scripts.md"}
+"""Link to a file outside of docs/ -> the page of the site that includes it."""
+
+
+def complete(app: Any, page: str, source: list[str]) -> None:
     """Sphinx calls this with the text of every page that it reads."""
+    for link, own in OUTSIDE.items():
+        source[0] = source[0].replace(f"]({link}", f"]({own}")
     if page in PAGES:
         source[0] += "\n" + PAGES[page]()
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx."""
-    app.connect("source-read", append_generated)
+    app.connect("source-read", complete)
     return {"parallel_read_safe": True}
