@@ -1,6 +1,6 @@
 """A robot that carries a fragile load over a track with rough stretches: jolts there grow with the square of its speed.
 
-python examples/fragile_robot.py        # trains 15 policies in some minutes, prints and draws the frontier
+python examples/fragile_robot.py        # trains 12 policies in some minutes, prints and draws the frontier
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LENGTH, SECONDS, TIME_LIMIT = 10.0, 0.25, 100
 FASTEST, ACCELERATION = 2.0, 2.0
 ROUGH = ((3.0, 5.0), (7.0, 8.0))
 """Where the ground is rough, in metres from the start."""
-PAY, WAGE = 5.0, 4.0
+PAY, WAGE = 5.0, 3.0
 """For each metre, and of each second."""
 JOLTS, DAMAGE = 0.08, 3.0
 """Probability of a jolt in a step on rough ground, and its mean damage at 1 m/s."""
@@ -59,4 +59,4 @@ class FragileRobotEnv(gym.Env[np.ndarray, np.ndarray]):
 
 
 if __name__ == "__main__":
-    main("fragile_robot:FragileRobotEnv", episodes=4_000, risk_aversion="0.25,0.5,0.75,1")
+    main("fragile_robot:FragileRobotEnv", episodes=2_500, risk_aversion="0.5,1,2", policy_learning_rate=1e-3)
