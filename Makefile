@@ -53,7 +53,7 @@ $(READY): pyproject.toml constraints.txt
 
 $(ALL): $(READY)
 	@echo "Installing what development needs (once; a minute or two) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,box2d,mujoco,fast,tensorboard,ray]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,box2d,mujoco,fast,film,tensorboard,ray]'
 	@touch $@
 
 $(SITE): $(READY)

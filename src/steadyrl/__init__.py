@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from steadyrl.evaluation.compare import Comparison as Comparison
     from steadyrl.evaluation.compare import compare as compare
     from steadyrl.evaluation.evaluate import evaluate as evaluate
+    from steadyrl.evaluation.film.film import Film as Film
+    from steadyrl.evaluation.film.film import film as film
     from steadyrl.evaluation.frontier import Frontier as Frontier
     from steadyrl.evaluation.risk_report import Estimate as Estimate
     from steadyrl.evaluation.risk_report import RiskReport as RiskReport
@@ -66,11 +68,13 @@ _HOMES = {
     "Calibration": "steadyrl.runs.calibration",
     "Comparison": "steadyrl.evaluation.compare",
     "Estimate": "steadyrl.evaluation.risk_report",
+    "Film": "steadyrl.evaluation.film.film",
     "Frontier": "steadyrl.evaluation.frontier",
     "RiskReport": "steadyrl.evaluation.risk_report",
     "calibrate": "steadyrl.runs.calibration",
     "compare": "steadyrl.evaluation.compare",
     "evaluate": "steadyrl.evaluation.evaluate",
+    "film": "steadyrl.evaluation.film.film",
     "frontier": "steadyrl.runs.frontier",
     "learn_together": "steadyrl.training.loop",
 }

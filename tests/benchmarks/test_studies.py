@@ -168,3 +168,13 @@ def test_the_page_of_return_capping_has_the_stored_sections(tmp_path):
     heads = [[line for line in page.splitlines() if line.startswith(("#", "| world"))] for page in (written, stored)]
     assert heads[0] == heads[1]
     assert (tmp_path / "return_capping.png").stat().st_size > 10_000
+
+
+def test_the_films_are_of_runs_that_are_reported():
+    from benchmarks.learning.step_credit import seeds_of, settings_of
+    from studies.films import FOLDER, SCENES
+
+    for name, scene in SCENES.items():
+        assert scene.seed in seeds_of(scene.domain)
+        assert all(isinstance(settings_of(scene.domain, method), dict) for method in scene.methods.values())
+        assert (FOLDER / f"{name}.gif").stat().st_size < 1_500_000

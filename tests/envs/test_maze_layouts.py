@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steadyrl.envs.guarded_maze import PAPER_LAYOUT, GuardedMazeEnv, Maze
-from steadyrl.envs.guarded_maze.rendering import AGENT_COLOUR, COLOURS, LINE_COLOUR
+from steadyrl.envs.guarded_maze.rendering import AGENT_COLOUR, COLOURS, LINE_COLOUR, TRAIL_COLOUR
 
 ID = "steadyrl/GuardedMaze-v0"
 RIGHT = 3
@@ -127,6 +127,8 @@ def test_drawn_as_pixels():
     assert near_corners.tolist() == [[list(COLOURS[kind]) for kind in row] for row in ("S.R", ".#G")]
     assert image[16, 48].tolist() == list(AGENT_COLOUR)
     assert (image == AGENT_COLOUR).all(axis=-1).sum() == pytest.approx(math.pi * (0.3 * 32) ** 2, rel=0.05)
+    trail = (image == TRAIL_COLOUR).all(axis=-1)
+    assert trail[:32, :32].sum() == trail.sum() == pytest.approx(math.pi * (0.1 * 32) ** 2, rel=0.2)
     assert (image[::32] == LINE_COLOUR).all()
     assert (image[:, -1] == LINE_COLOUR).all()
 

@@ -35,6 +35,15 @@ def write_atomic(path: Path, content: bytes) -> None:
             partial.unlink(missing_ok=True)
 
 
+def check_writable(file: Path, what: str) -> None:
+    """An error if the file cannot be written; missing folders are no error. `what` is what it is for."""
+    folder = next(parent for parent in file.absolute().parents if parent.exists())
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{file}: {folder} is not a folder. Name another file for the {what}.")
+    if not os.access(file if file.exists() else folder, os.W_OK):
+        raise PermissionError(f"{file} cannot be written: permission denied. Name another file for the {what}.")
+
+
 def append_atomic(path: Path, text: str) -> None:
     """Append all of `text`; if that fails, for example on a full disk, leave the file as it was."""
     size = path.stat().st_size if path.exists() else 0

@@ -17,6 +17,7 @@ EXTRAS = {
     "box2d": ("Box2D", "LunarLander and Gymnasium's other Box2D environments"),
     "mujoco": ("mujoco", "InvertedPendulum, HalfCheetah, Swimmer and other MuJoCo environments"),
     "fast": ("envpool", "LunarLander about 2.5 times as fast"),
+    "film": ("imageio-ffmpeg", "films as MP4, with `steadyrl watch`"),
     "report": ("plotly", "the page of `steadyrl report`"),
     "tensorboard": ("tensorboardX", "`--log tensorboard`"),
     "wandb": ("wandb", "`--log wandb`: Weights & Biases"),
@@ -193,6 +194,7 @@ def _mujoco_steps() -> None:
 
 
 _TRIALS_OF_EXTRAS: dict[str, Callable[[], Any]] = {
+    "film": lambda: importlib.import_module("imageio_ffmpeg").get_ffmpeg_exe(),
     "mlflow": lambda: importlib.import_module("mlflow"),
     "mujoco": _mujoco_steps,
 }

@@ -15,7 +15,7 @@ from typing import Any
 from steadyrl.base.shown import printable
 from steadyrl.base.signals import TrainingInterruptedError, defer_signals, interruptible
 
-NEED_JAX = ("train", "sweep", "evaluate", "compare", "reproduce", "agents", "frontier", "calibrate")
+NEED_JAX = ("train", "sweep", "evaluate", "compare", "reproduce", "agents", "frontier", "calibrate", "watch")
 """Commands that import it."""
 _STOPPED = 130
 
@@ -123,6 +123,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
     from steadyrl.cli.reproduce import Reproduce
     from steadyrl.cli.sweep import SweepCommand
     from steadyrl.cli.train import Train
+    from steadyrl.cli.watch import Watch
 
     return {
         "train": Train,
@@ -131,6 +132,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
         "calibrate": Calibrate,
         "evaluate": Evaluate,
         "compare": Compare,
+        "watch": Watch,
         "reproduce": Reproduce,
         "report": Report,
         "agents": Agents,

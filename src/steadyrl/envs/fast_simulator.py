@@ -20,6 +20,8 @@ class FastSimulator(NamedTuple):
     """`make(size)` creates the simulator of up to `size` episodes at once. Raises `unsupported` if that is set."""
     unsupported: ImportError | ValueError | None = None
     """The reason why it cannot be used, a missing package or an option that it does not implement; else None."""
+    same_episodes: bool = True
+    """Whether the environment itself plays the same episode, to the last bit, from the same seed and actions."""
 
 
 def fast_simulator(env: gym.Env[Any, Any]) -> FastSimulator | None:

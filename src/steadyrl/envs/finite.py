@@ -30,6 +30,11 @@ class FiniteModel(Protocol):
         ...
 
 
+def replays_outcomes(env: gym.Env[Any, Any]) -> bool:
+    """Whether `env.reset(options={"outcomes": [k, ...]})` replays an episode of its finite model."""
+    return bool(getattr(env.unwrapped, "replays_outcomes", False))
+
+
 def finite_model(env: Any) -> FiniteModel | None:
     """The finite model of an environment; None if it has none, or if a wrapper might change what it does."""
     while isinstance(env, gym.Wrapper):

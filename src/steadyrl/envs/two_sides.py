@@ -10,6 +10,8 @@ from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
 from steadyrl.envs.episode_metrics import metrics_info
+from steadyrl.envs.reward_noise import noise_info
+from steadyrl.envs.two_sides_picture import two_sides_picture
 
 LIMIT = 2.0
 """Positions are in [-LIMIT, LIMIT]."""
@@ -24,16 +26,21 @@ class TwoSidesEnv(gym.Env[NDArray[np.float32], NDArray[np.float32]]):
     always right, it has the same mean and a Gini deviation of 12.7.
 
     The observation is x, and episodes are truncated after 60 steps. `info["episode_metrics"]` reports where the episode
-    is (`position`) and the fraction of its steps so far that were noisy (`visiting_rate`).
+    is (`position`) and the fraction of its steps so far that were noisy (`visiting_rate`); `info["reward_noise"]`
+    reports the noise of a noisy step.
 
     Args:
+        render_mode: "rgb_array" for an image, None for no rendering.
         noise_scale: The standard deviation of the noise of a step.
         noisy_above: Steps that end to the right of this are noisy.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012
 
-    def __init__(self, noise_scale: float = 3.0, noisy_above: float = 0.5) -> None:
+    def __init__(self, noise_scale: float = 3.0, noisy_above: float = 0.5, *, render_mode: str | None = None) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"render_mode={render_mode!r} is not supported: use None or 'rgb_array'.")
+        self.render_mode = render_mode
         if not (np.isfinite(noise_scale) and noise_scale >= 0):
             raise ValueError(f"noise_scale={noise_scale}: a finite number of at least 0 is needed.")
         if not np.isfinite(noisy_above):
@@ -57,11 +64,17 @@ class TwoSidesEnv(gym.Env[NDArray[np.float32], NDArray[np.float32]]):
         self._x = min(max(self._x + move, -LIMIT), LIMIT)
         self._steps += 1
         reward = abs(self._x)
+        noise = None
         if self._x > self.noisy_above:
             self._noisy_steps += 1
-            reward += self.noise_scale * float(self.np_random.standard_normal())
+            noise = self.noise_scale * float(self.np_random.standard_normal())
+            reward += noise
         metrics = {"position": self._x, "visiting_rate": self._noisy_steps / self._steps}
-        return self._observe(), reward, False, False, metrics_info(metrics)
+        return self._observe(), reward, False, False, {**noise_info(noise), **metrics_info(metrics)}
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """The line seen from the side, if `render_mode` is "rgb_array"."""
+        return None if self.render_mode is None else two_sides_picture(self._x / LIMIT, self.noisy_above / LIMIT)
 
     def _observe(self) -> NDArray[np.float32]:
         return np.array([self._x], np.float32)

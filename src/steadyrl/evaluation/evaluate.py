@@ -64,7 +64,7 @@ def evaluate(
             UserWarning,
             stacklevel=2,
         )
-    _check_spaces(policy, environment)
+    check_spaces(policy, environment)
     try:
         played = play_policy(policy, environment, int(episodes), int(seed), deterministic, discount)
     finally:
@@ -120,7 +120,7 @@ def _is_whole(number: Any) -> bool:
     return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
 
-def _check_spaces(policy: Any, env: gym.Env[Any, Any]) -> None:
+def check_spaces(policy: Any, env: gym.Env[Any, Any]) -> None:
     """An agent's tables would be indexed out of bounds in an environment of another size."""
     if not isinstance(policy, Agent):
         return

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from steadyrl.base.files import check_writable
 
 if TYPE_CHECKING:
     from steadyrl.evaluation.risk_report import RiskReport
@@ -65,11 +66,7 @@ def check_picture(path: str | Path) -> Path:
     formats = sorted(Figure().canvas.get_supported_filetypes())
     if file.suffix[1:].lower() not in formats:
         raise ValueError(f"{file}: pictures cannot be written as {file.suffix}. Use one of: {', '.join(formats)}.")
-    folder = next(parent for parent in file.absolute().parents if parent.exists())  # Missing ones are created.
-    if not folder.is_dir():
-        raise NotADirectoryError(f"{file}: {folder} is not a folder. Name another file for the picture.")
-    if not os.access(file if file.exists() else folder, os.W_OK):
-        raise PermissionError(f"{file} cannot be written: permission denied. Name another file for the picture.")
+    check_writable(file, "picture")
     return file
 
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+import copy
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from rich.console import Console
-from rich.progress import Progress
 
 from steadyrl.agents.agent import Agent
 from steadyrl.base.seeding import EvaluationStream, evaluation_stream_seed
 from steadyrl.envs.fast_simulator import fast_simulator
-from steadyrl.envs.finite import finite_model
+from steadyrl.envs.finite import FiniteModel, finite_model, replays_outcomes
 from steadyrl.envs.simulator import Simulator
+from steadyrl.evaluation.progress import progress_bar
 from steadyrl.rollouts.acting import Actor
 from steadyrl.rollouts.collector import Limits, collect, iterate_steps, stacked_metrics
+from steadyrl.rollouts.compiled import outcomes_of
+from steadyrl.rollouts.episodes import Episodes
 from steadyrl.rollouts.simulators.single import SingleEnvSimulator
 from steadyrl.training.returns import discounted_returns
 
@@ -32,6 +33,16 @@ COMPILED_STEPS = 1_000_000
 """Number of steps that a compiled program plays at a time, all in memory, counting the longest episodes possible."""
 
 
+class Script(NamedTuple):
+    """What it takes to play an episode again in its Gymnasium environment."""
+
+    seed: int
+    actions: Sequence[Any]
+    """In the form of the action space, one for each step."""
+    options: dict[str, Any] | None = None
+    """Of `reset`."""
+
+
 class Played(NamedTuple):
     """What is kept of n episodes."""
 
@@ -41,6 +52,8 @@ class Played(NamedTuple):
     """[n]."""
     metrics: dict[str, np.ndarray]
     """name -> [n]: the metrics of the environment."""
+    scripts: tuple[Script, ...] = ()
+    """[n], if they were to be kept."""
 
     @classmethod
     def of(cls, rewards: np.ndarray, gamma: float, metrics: dict[str, np.ndarray]) -> Played:
@@ -54,69 +67,102 @@ class Played(NamedTuple):
             np.concatenate([part.returns for part in parts]),
             np.concatenate([part.discounted_returns for part in parts]),
             {name: np.concatenate([part.metrics[name] for part in parts]) for name in parts[0].metrics},
+            tuple(script for part in parts for script in part.scripts),
         )
 
 
+class _How(NamedTuple):
+    """How episodes are played, and what is kept of them."""
+
+    deterministic: bool
+    gamma: float
+    keep_scripts: bool
+
+
 def play_policy(
-    policy: Any, env: gym.Env[Any, Any], episodes: int, seed: int, deterministic: bool, gamma: float
+    policy: Any,
+    env: gym.Env[Any, Any],
+    episodes: int,
+    seed: int,
+    deterministic: bool,
+    gamma: float,
+    keep_scripts: bool = False,
 ) -> Played:
-    """Play whole episodes; episode i does not depend on how many there are, and its seed not on the policy."""
+    """Play whole episodes; episode i does not depend on how many there are, and its seed not on the policy.
+
+    With `keep_scripts` only where the environment itself can play them again; that rules out EnvPool.
+    """
+    how = _How(deterministic, gamma, keep_scripts)
     policy_seed = evaluation_stream_seed(seed, EvaluationStream.POLICY)
-    if isinstance(policy, Agent):
-        compiled = _play_compiled(policy, env, episodes, policy_seed, deterministic, gamma)
+    if isinstance(policy, Agent) and (replays_outcomes(env) or not keep_scripts):
+        compiled = _play_compiled(policy, env, episodes, policy_seed, how)
         if compiled is not None:
             return compiled
     seeds = [evaluation_stream_seed(seed, EvaluationStream.EPISODES, index) for index in range(episodes)]
     if isinstance(policy, Agent):
-        simulator = _fast(policy, env, min(episodes, SIDE_BY_SIDE))
+        simulator = _fast(policy, env, min(episodes, SIDE_BY_SIDE), keep_scripts)
         if simulator is not None:
             actor = _RowwiseActor(**vars(policy.actor()))
-            return _play_fast(actor, simulator, str(env), seeds, deterministic, gamma)
+            return _play_fast(actor, simulator, str(env), seeds, how)
     acts = _PolicyActs(_act_function(policy, env.action_space, policy_seed, deterministic))
-    return _play_one_by_one(acts, env, seeds, gamma)
+    return _play_one_by_one(acts, env, seeds, how)
 
 
-def _play_compiled(
-    agent: Agent, env: gym.Env[Any, Any], episodes: int, seed: int, deterministic: bool, gamma: float
-) -> Played | None:
+def _play_compiled(agent: Agent, env: gym.Env[Any, Any], episodes: int, seed: int, how: _How) -> Played | None:
     model = finite_model(env)
     portion = max(1, COMPILED_STEPS // model.mdp.horizon) if model is not None else episodes
     parts = []
-    with _progress(episodes) as advance:
+    with progress_bar(episodes) as advance:
         for first in range(0, episodes, portion):
             count = min(portion, episodes - first)
-            played = agent.play_compiled(env, count, seed, deterministic, first)
+            played = agent.play_compiled(env, count, seed, how.deterministic, first)
             if played is None:
                 return None
             rewards = np.asarray(played.rewards, dtype=np.float64)
-            parts.append(Played.of(rewards, gamma, played.episode_metrics))
+            one = Played.of(rewards, how.gamma, played.episode_metrics)
+            if how.keep_scripts and model is not None:
+                one = one._replace(scripts=_compiled_scripts(model, played, seed))
+            parts.append(one)
             advance(count)
     return Played.joined(parts)
 
 
-def _fast(agent: Agent, env: gym.Env[Any, Any], size: int) -> Simulator | None:
+def _compiled_scripts(model: FiniteModel, episodes: Episodes, seed: int) -> tuple[Script, ...]:
+    """Compiled programs have random numbers of their own, so the outcome of each step is part of the script."""
+    outcomes, lengths = outcomes_of(model.mdp, episodes), episodes.mask.sum(axis=1).astype(int)
+    rows = zip(episodes.actions, outcomes, lengths, strict=True)
+    return tuple(Script(seed, actions[:n].tolist(), {"outcomes": drawn[:n].tolist()}) for actions, drawn, n in rows)
+
+
+def _fast(agent: Agent, env: gym.Env[Any, Any], size: int, same_episodes: bool) -> Simulator | None:
     """The fast simulator of the environment, if the agent was trained in it."""
     fast = fast_simulator(env)
     if fast is None or fast.engine != agent.engine or fast.unsupported is not None:
         return None
+    if same_episodes and not fast.same_episodes:
+        return None
     return fast.make(size)
 
 
-def _play_fast(
-    actor: Actor, simulator: Simulator, env_name: str, seeds: list[int], deterministic: bool, gamma: float
-) -> Played:
+def _play_fast(actor: Actor, simulator: Simulator, env_name: str, seeds: list[int], how: _How) -> Played:
     parts = []
-    with closing(simulator), _progress(len(seeds)) as advance:
+    with closing(simulator), progress_bar(len(seeds)) as advance:
         for start in range(0, len(seeds), simulator.size):
             batch = seeds[start : start + simulator.size]
             limits = Limits(env_name, MAX_STEPS, first_episode=start)
-            episodes = collect(simulator, actor, batch, limits, deterministic)
+            episodes = collect(simulator, actor, batch, limits, how.deterministic)
             # Without the padding, on which the rounding of a sum depends.
             rewards = [row[mask > 0] for row, mask in zip(episodes.rewards, episodes.mask, strict=True)]
-            single = [Played.of(row[None], gamma, {}) for row in rewards]
-            parts.append(Played.joined(single)._replace(metrics=episodes.episode_metrics))
+            single = [Played.of(row[None], how.gamma, {}) for row in rewards]
+            scripts = _fast_scripts(actor, episodes, batch) if how.keep_scripts else ()
+            parts.append(Played.joined(single)._replace(metrics=episodes.episode_metrics, scripts=scripts))
             advance(len(batch))
     return Played.joined(parts)
+
+
+def _fast_scripts(actor: Actor, episodes: Episodes, seeds: Sequence[int]) -> tuple[Script, ...]:
+    rows = zip(seeds, episodes.actions, episodes.mask, strict=True)
+    return tuple(Script(seed, actor.to_space(actions[mask > 0])) for seed, actions, mask in rows)
 
 
 @dataclass(frozen=True)
@@ -135,16 +181,19 @@ class _RowwiseActor(Actor):
         )
 
 
-def _play_one_by_one(acts: _PolicyActs, env: gym.Env[Any, Any], seeds: list[int], gamma: float) -> Played:
+def _play_one_by_one(acts: _PolicyActs, env: gym.Env[Any, Any], seeds: list[int], how: _How) -> Played:
     simulator, parts, metrics = SingleEnvSimulator(env), [], []
-    with _progress(len(seeds)) as advance:
+    with progress_bar(len(seeds)) as advance:
         for index, seed in enumerate(seeds):
             acts.episode_start = True
             limits = Limits(str(env), MAX_STEPS, first_episode=index)
-            rewards = []
+            rewards, actions = [], []
             for step in iterate_steps(simulator, lambda: acts, None, [seed], limits):
                 rewards.append(step.result.rewards[0])  # Observations are not kept: they could fill the memory.
-            parts.append(Played.of(np.array([rewards]), gamma, {}))
+                if how.keep_scripts:
+                    actions.append(copy.deepcopy(step.actions[0]))  # A policy may reuse its array.
+            one = Played.of(np.array([rewards]), how.gamma, {})
+            parts.append(one._replace(scripts=(Script(seed, actions),) if how.keep_scripts else ()))
             metrics.append(step.result.episode_metrics[0])
             advance(1)
     return Played.joined(parts)._replace(metrics=stacked_metrics(metrics, Limits(str(env), MAX_STEPS)))
@@ -230,22 +279,3 @@ def _array(action: Any) -> np.ndarray:
         return np.asarray(action)
     except ValueError:  # Ragged, such as an (action, state) pair: no space contains it, which is reported above.
         return np.asarray(action, dtype=object)
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, if that is a terminal and the work takes more than two seconds."""
-    console = Console(stderr=True)
-    progress = Progress(console=console, transient=True, disable=not console.is_interactive)
-    task = progress.add_task("evaluating", total=total)
-    start = time.monotonic()
-
-    def advance(episodes: int) -> None:
-        progress.advance(task, episodes)
-        if time.monotonic() - start > 2:
-            progress.start()  # Does nothing from the second time on.
-
-    try:
-        yield advance
-    finally:
-        progress.stop()

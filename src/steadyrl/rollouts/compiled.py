@@ -127,4 +127,17 @@ def sample_episodes(model: FiniteModel, probabilities: Any, n: int, key: Array, 
     )
 
 
+def outcomes_of(mdp: FiniteMDP, episodes: Episodes) -> np.ndarray:
+    """[n, T]: the outcome of each step of `sample_episodes`, found by its reward and next state; 0 in the padding.
+
+    Where outcomes have both in common, it does not matter which of them it was.
+    """
+    steps = np.arange(episodes.actions.shape[1])
+    is_last = steps + 1 == episodes.mask.sum(axis=1)[:, None]
+    after = np.where(is_last, episodes.last_observations[:, None], np.roll(episodes.observations, -1, axis=1))
+    pair = episodes.observations, episodes.actions
+    same = (mdp.reward[pair] == episodes.rewards[..., None]) & (mdp.next_state[pair] == after[..., None])
+    return np.asarray(np.where(episodes.mask > 0, same.argmax(axis=-1), 0))
+
+
 _play = jax.jit(play, static_argnames="horizon")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,9 +18,9 @@ COLOURS = {
     RED: (214, 64, 56),
     GOAL: (72, 168, 92),
 }
-AGENT_COLOUR = (40, 44, 52)
+AGENT_COLOUR, TRAIL_COLOUR = (40, 44, 52), (84, 90, 104)
 LINE_COLOUR = (208, 208, 208)
-_AGENT_RADIUS = 0.3  # of a cell
+_AGENT_RADIUS, _TRAIL_RADIUS = 0.3, 0.1  # of a cell
 
 
 def as_text(maze: Maze, cell: int) -> str:
@@ -28,15 +30,21 @@ def as_text(maze: Maze, cell: int) -> str:
     return format_layout(grid)
 
 
-def as_pixels(maze: Maze, cell: int) -> NDArray[np.uint8]:
-    """[height * 32, width * 32, 3]: the maze seen from above, with the agent as a dark dot."""
+def as_pixels(maze: Maze, cell: int, visited: Iterable[int] = ()) -> NDArray[np.uint8]:
+    """[height * 32, width * 32, 3]: the maze seen from above: a dark dot for the agent, small ones where it was."""
     colours = np.array([COLOURS[kind] for kind in maze.grid.flat], dtype=np.uint8).reshape(*maze.grid.shape, 3)
     image = colours.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
     for edge in (0, -1):  # Lines on both sides of each cell, so that the maze has a closed frame.
         image[edge % CELL_PIXELS :: CELL_PIXELS] = LINE_COLOUR
         image[:, edge % CELL_PIXELS :: CELL_PIXELS] = LINE_COLOUR
+    for each in visited:
+        _draw_disc(image, maze, each, _TRAIL_RADIUS, TRAIL_COLOUR)
+    _draw_disc(image, maze, cell, _AGENT_RADIUS, AGENT_COLOUR)
+    return image
+
+
+def _draw_disc(image: NDArray[np.uint8], maze: Maze, cell: int, radius: float, colour: tuple[int, int, int]) -> None:
     row, column = np.array(divmod(cell, maze.grid.shape[1])) * CELL_PIXELS
     distance = (np.arange(CELL_PIXELS) + 0.5) / CELL_PIXELS - 0.5
-    disc = distance[:, None] ** 2 + distance**2 < _AGENT_RADIUS**2
-    image[row : row + CELL_PIXELS, column : column + CELL_PIXELS][disc] = AGENT_COLOUR
-    return image
+    disc = distance[:, None] ** 2 + distance**2 < radius**2
+    image[row : row + CELL_PIXELS, column : column + CELL_PIXELS][disc] = colour

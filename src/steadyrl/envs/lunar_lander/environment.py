@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steadyrl.envs.episode_metrics import metrics_info
 from steadyrl.envs.fast_simulator import FastSimulator
 from steadyrl.envs.lunar_lander.landing import STILL_FLYING, Landing, LandingNoise, landing_metrics
-from steadyrl.envs.reward_noise import noise_stream
+from steadyrl.envs.reward_noise import noise_info, noise_stream
 
 try:
     with warnings.catch_warnings():
@@ -27,12 +27,17 @@ except gym.error.DependencyNotInstalled:
     ) from None
 
 
+_TINT = 70
+"""The least red of a pixel on the noisy side."""
+
+
 class LunarLanderEnv(LunarLander):
     """Gymnasium's LunarLander-v3, with noise_scale * N(0, 1) added to the reward for coming to rest on the right.
 
     The dynamics are exactly those of LunarLander-v3 with the same seed; the noise has a separate random stream. `info`
-    reports whether the lander `landed`, `landed_left` or `landed_right` with this step, and `info["episode_metrics"]`
-    holds `landed_rate` and `landed_left_rate`: 1 if the lander came to rest, and came to rest on the left, else 0.
+    reports whether the lander `landed`, `landed_left` or `landed_right` with this step, and the noise in the reward of
+    a noisy landing as `reward_noise`. `info["episode_metrics"]` holds `landed_rate` and `landed_left_rate`: 1 if the
+    lander came to rest, and came to rest on the left, else 0.
 
     Args:
         render_mode: "human", "rgb_array" or None.
@@ -59,9 +64,22 @@ class LunarLanderEnv(LunarLander):
         """Take one step of the flight."""
         observation, reward, terminated, truncated, _ = super().step(action)  # type: ignore[no-untyped-call]
         landing = self.landing_noise.landing(float(observation[0]), reward) if terminated else STILL_FLYING
-        if landing.noisy:
-            reward += self.landing_noise.noise_scale * self._noise.standard_normal()
-        return observation, float(reward), terminated, truncated, _info(landing)
+        noise = self.landing_noise.noise_scale * self._noise.standard_normal() if landing.noisy else None
+        if noise is not None:
+            reward += noise
+        return observation, float(reward), terminated, truncated, {**_info(landing), **noise_info(noise)}
+
+    def render(self) -> Any:
+        """As LunarLander-v3; in arrays, the sky on the side with noisy landings is tinted red."""
+        picture = super().render()  # type: ignore[no-untyped-call]
+        if not isinstance(picture, np.ndarray) or picture.ndim != 3:
+            return picture
+        picture = picture.copy()
+        noise = self.landing_noise
+        column = int(np.clip(picture.shape[1] * (1 + noise.dividing_x) / 2, 0, picture.shape[1]))
+        side = picture[:, column:] if noise.noisy_side == "right" else picture[:, :column]
+        side[..., 0] = np.maximum(side[..., 0], _TINT)
+        return picture
 
     def fast_simulator(self, max_steps: int | None) -> FastSimulator | None:
         """EnvPool's LunarLander; None for a subclass that overrides `step` or `reset`."""
@@ -70,7 +88,12 @@ class LunarLanderEnv(LunarLander):
             return None
         from steadyrl.envs.lunar_lander.envpool import EnvPoolLunarLander, unsupported
 
-        return FastSimulator("envpool", lambda size: EnvPoolLunarLander(self, size, max_steps), unsupported(self))
+        return FastSimulator(
+            "envpool",
+            lambda size: EnvPoolLunarLander(self, size, max_steps),
+            unsupported(self),
+            same_episodes=False,
+        )
 
 
 def _info(landing: Landing) -> dict[str, Any]:

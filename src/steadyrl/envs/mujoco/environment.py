@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steadyrl.envs.episode_metrics import metrics_info
 from steadyrl.envs.fast_simulator import FastSimulator
 from steadyrl.envs.mujoco.task import MujocoTask, State
-from steadyrl.envs.reward_noise import noise_stream
+from steadyrl.envs.reward_noise import noise_info, noise_stream
 
 try:
     import mujoco
@@ -30,7 +30,8 @@ class MujocoTaskEnv(MujocoEnv, EzPickle):
 
     The reward noise has a separate random stream with one draw per step, whether it is used or not, so the noise of
     step t depends only on the seed and t. `info["in_noisy_region"]` reports whether the step ended in the noisy region,
-    and `info["episode_metrics"]` holds the task's metrics of the episode so far.
+    `info["reward_noise"]` the noise in its reward if it did, and `info["episode_metrics"]` holds the task's metrics of
+    the episode so far.
     """
 
     TASK: ClassVar[type[Any]]
@@ -38,13 +39,17 @@ class MujocoTaskEnv(MujocoEnv, EzPickle):
     OPTIONS: ClassVar[dict[str, Any]] = {}
     """Defaults that replace those of `TASK` and of Gymnasium's `MujocoEnv`."""
 
+    CAMERA: ClassVar[str | None] = None
+    """The camera of the model that draws arrays, if no other is given."""
+
     metadata: dict[str, Any] = {  # noqa: RUF012 (as in Gymnasium)
         "render_modes": ["human", "rgb_array", "depth_array", "rgbd_tuple"]
     }
 
     def __init__(self, xml_file: str, frame_skip: int, **options: Any) -> None:
         EzPickle.__init__(self, xml_file=xml_file, frame_skip=frame_skip, **options)
-        options = {**self.OPTIONS, **options}
+        following = {} if options.get("camera_id") is not None else {"camera_name": self.CAMERA}
+        options = {**following, **self.OPTIONS, **options}
         names = {field.name for field in fields(self.TASK)}
         self.task: MujocoTask = self.TASK(**{name: options[name] for name in names & options.keys()})
         super().__init__(
@@ -102,7 +107,11 @@ class MujocoTaskEnv(MujocoEnv, EzPickle):
         draw = self._noise.standard_normal()
         noise = float(np.ravel(outcome.noise_scale)[0]) * draw if noisy else 0.0
         metrics = self.task.episode_metrics(after, np.array([self._noisy_steps]), np.array([self._steps]))
-        info = {"in_noisy_region": noisy, **metrics_info({name: float(values[0]) for name, values in metrics.items()})}
+        info = {
+            "in_noisy_region": noisy,
+            **noise_info(noise if noisy else None),
+            **metrics_info({name: float(values[0]) for name, values in metrics.items()}),
+        }
         if self.render_mode == "human":
             self.render()  # type: ignore[no-untyped-call]
         return self._observe(after), float(outcome.rewards[0]) + noise, bool(outcome.terminated[0]), False, info

@@ -28,6 +28,7 @@ class HalfCheetahEnv(MujocoTaskEnv):
     """
 
     TASK = Running
+    CAMERA = "track"
     OPTIONS: ClassVar[dict[str, Any]] = {**_ROBOT, "noisy_below": -3.0}
 
     def __init__(self, xml_file: str = "half_cheetah.xml", frame_skip: int = 5, **options: Any) -> None:

@@ -24,6 +24,7 @@ class SwimmerEnv(MujocoTaskEnv):
     """
 
     TASK = Running
+    CAMERA = "track"
     OPTIONS: ClassVar[dict[str, Any]] = {**_ROBOT, "noisy_above": 0.5}
 
     def __init__(self, xml_file: str = "swimmer.xml", frame_skip: int = 4, **options: Any) -> None:
