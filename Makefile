@@ -9,7 +9,7 @@ SITE := $(VENV)/.site
 .PHONY: run test test-all lint format docs signatures bench clean
 
 run: $(READY)  ## Train all methods on the Guarded Maze at a quick scale: table, pictures, page.
-	@$(BIN)/steadyrl reproduce maze --quick
+	@$(BIN)/steadyrl reproduce maze --quick --open
 
 test: $(ALL)  ## The tests, on two processes, without the long ones.
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow"
@@ -48,7 +48,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "steadyrl needs Python 3.11 or later; try: make PYTHON=python3.11")'
 	@echo "Setting up $(VENV) (once; a minute or two) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[report]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
 $(ALL): $(READY)

@@ -21,6 +21,20 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.load_profile("repeatable")
 
 
+@pytest.fixture
+def pages():
+    """Asks for the pages that `train` and `sweep` write."""
+
+
+@pytest.fixture(autouse=True)
+def _without_pages(request, monkeypatch):
+    """`train` and `sweep` write no page, which would play episodes, unless a test asks for `pages`."""
+    if "pages" not in request.fixturenames:
+        monkeypatch.setattr("steadyrl.cli.train.write_page", lambda *arguments: None)
+        monkeypatch.setattr("steadyrl.cli.sweep.write_page", lambda *arguments, **more: None)
+        monkeypatch.setattr("steadyrl.cli.sweep.evaluate_many", lambda *arguments: None)
+
+
 @pytest.fixture(scope="module")
 def numpys_layers():
     """Layers start from NumPy's random numbers: JAX would compile its own, for seconds, shape by shape."""

@@ -61,14 +61,14 @@ def test_versions_out_of_range(monkeypatch, package, version):
 
 
 def test_an_extra_that_does_not_work(monkeypatch):
-    installed(monkeypatch, plotly="6.1")
+    installed(monkeypatch, tensorboardX="2.6")
 
     def breaks():
         raise ImportError("libfoo.so:\nno such file")
 
-    monkeypatch.setitem(doctor._TRIALS_OF_EXTRAS, "report", breaks)
-    found = finding("report")
-    assert found.status == "plotly 6.1 is installed but does not work (ImportError: libfoo.so: no such file)"
+    monkeypatch.setitem(doctor._TRIALS_OF_EXTRAS, "tensorboard", breaks)
+    found = finding("tensorboard")
+    assert found.status == "tensorboardX 2.6 is installed but does not work (ImportError: libfoo.so: no such file)"
     assert doctor.is_well([found])  # Only an extra.
 
 

@@ -27,11 +27,11 @@ def test_paths_are_quoted(train, capsys):
 
 
 @pytest.mark.usefixtures("train")
-def test_the_folder_of_a_sweep_is_quoted(monkeypatch, capsys):
+def test_a_sweep_says_where_it_is_saved(monkeypatch, capsys):
     monkeypatch.setattr("steadyrl.runs.scheduler.train_all", lambda cells, *_: [])
     monkeypatch.setattr("steadyrl.reports.sweep_table.print_cells", lambda cells: None)
     main(["sweep", ENV, "--out", "my runs"])
-    assert capsys.readouterr().out.endswith("A page about it: steadyrl report 'my runs'\n")
+    assert capsys.readouterr().out.endswith("Saved in my runs.\n")
 
 
 @pytest.mark.parametrize(

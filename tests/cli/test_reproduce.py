@@ -53,7 +53,7 @@ def test_tables_hold_the_numbers_of_the_runs(reproduced, capsys):
     last = curves["return"][:, -1]
     main([*COMMAND, str(reproduced)])
     printed = capsys.readouterr().out
-    shown = next(line for line in printed.splitlines() if line.startswith(" goal 20"))
+    shown = next(line for line in printed.splitlines() if line.startswith("  MVO printed"))
     assert f"{last.mean():.1f} ±{last.std(ddof=1) / np.sqrt(2):.1f}" in shown
     written = next(
         line for line in (reproduced / "summary.md").read_text().splitlines() if line.startswith("| goal 20")
@@ -64,8 +64,10 @@ def test_tables_hold_the_numbers_of_the_runs(reproduced, capsys):
     mdp = agents[0].env.unwrapped.maze.mdp
     V = np.mean([exact.return_distribution(mdp, agent.probabilities(), 0.999).variance for agent in agents])
     assert f"| {V:.2f} [" in written
-    *_, pictures, page = printed.splitlines()
-    assert pictures == f"Pictures: {reproduced / 'learning_curves.png'}, {reproduced / 'risk_curves.png'}"
+    *table, heading, curves, risk, page = printed.splitlines()
+    assert max(len(line) for line in table if not line.startswith("Kept")) <= 80
+    assert (heading, curves) == ("The figures are:", f"  {reproduced / 'learning_curves.png'}")
+    assert risk == f"  {reproduced / 'risk_curves.png'}"
     assert page == f"Page: {reproduced / 'report.html'}"
     numbers = json.loads((reproduced / "curves.json").read_text())["goal 20"]["mvo"]["training"]
     assert numbers["episodes"] == [500, 1000]

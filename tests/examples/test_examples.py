@@ -68,7 +68,7 @@ def test_the_fund_earns_its_drift_less_one_fee():
 
 
 def test_a_robot_that_stands_still_is_paid_for_nothing():
-    rewards = play(FragileRobotEnv(), np.array([-1.0], np.float32))
+    rewards = play(FragileRobotEnv(), np.array([0.0], np.float32))
     assert len(rewards) == TIME_LIMIT
     assert rewards.sum() == pytest.approx(-WAGE * SECONDS * TIME_LIMIT)
 

@@ -1,13 +1,48 @@
-"""What tests of the page need to be installed."""
+"""Runs, their page, and a browser to look at it with."""
+
+import shutil
 
 import pytest
-from report_runs import cannot
+from report_runs import GOALS, METHODS, cannot, train
+
+from steadyrl.envs.resolve import resolve
+from steadyrl.reports.page import write_report
 
 
-@pytest.fixture(scope="session", autouse=True)
-def plotly():
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory):
+    """Chromium without a window; its log of the network is kept."""
     try:
-        import plotly.graph_objects as objects
+        from selenium import webdriver
     except ModuleNotFoundError:
-        cannot("plotly is not installed: pip install 'steadyrl[report]'")
-    return objects
+        cannot("selenium is not installed: pip install 'steadyrl[dev]'")
+    binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    chromedriver = shutil.which("chromedriver")
+    if binary is None or chromedriver is None:
+        cannot("no browser to look at the page with: apt install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    flags = "headless=new no-sandbox disable-gpu disable-quic no-first-run disable-background-networking "
+    flags += "disable-component-update disable-sync disable-dev-shm-usage hide-scrollbars"
+    for flag in flags.split():
+        options.add_argument(f"--{flag}")
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """Two methods in two variants with two seeds each, as `steadyrl reproduce` lays them out."""
+    root = tmp_path_factory.mktemp("results") / "tiny"
+    for goal in GOALS:
+        for name, (kind, settings) in METHODS.items():
+            train(root / f"goal-{goal}" / name, kind, resolve("steadyrl/GuardedMaze-v0", goal_reward=goal), **settings)
+    return root
+
+
+@pytest.fixture(scope="session")
+def page(results, tmp_path_factory):
+    return write_report(results, tmp_path_factory.mktemp("page") / "new" / "page.html", episodes=100)

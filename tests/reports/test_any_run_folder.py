@@ -2,13 +2,12 @@
 
 import json
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from report_runs import RECORDS, change_config, fake_run, text_of
 
 from steadyrl.reports.curves import read_recorded
-from steadyrl.reports.page import page, write_report
+from steadyrl.reports.page import write_report
 
 TEXT = st.text(st.characters(), max_size=8)
 NUMBERS = st.one_of(st.integers(), st.floats(), st.sampled_from([10**400, -1, 2**63, 1e308]))
@@ -27,13 +26,6 @@ METRICS = st.dictionaries(METRIC_NAMES, NUMBERS | JSON, max_size=5)
 NEARLY_RECORDS = st.builds(lambda episodes, rest: {"episodes": episodes, **rest}, st.integers(0, 9), METRICS)
 LINES = st.lists(METRICS | NEARLY_RECORDS, max_size=4)
 ENDS = st.sampled_from([b"", b"\n"])
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _without_plotly():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page, "_plotly_js", lambda: "")
-        yield
 
 
 @example({}, None, [{"episodes": 0, "return": 1e308}, {"episodes": 0, "return": -1e308}], b"", b"\n")

@@ -2,23 +2,20 @@
 
 import numpy as np
 import pytest
-from report_runs import fake_run, figures_of, text_of
+from report_runs import fake_run, plots_of, text_of
 
-from steadyrl.reports.page import page, write_report
+from steadyrl.reports.page import write_report
 from steadyrl.reports.page.learning import Curve
 from steadyrl.reports.page.limits import robust_limits
-from steadyrl.reports.page.panels import Palette, curve_panel
 
 HINT = "Some values lie outside this range"
 
 
-@pytest.fixture(autouse=True)
-def _without_plotly(monkeypatch):
-    monkeypatch.setattr(page, "_plotly_js", lambda: "")
-
-
 def curve(values, error=None):
-    return Curve(np.arange(1.0, len(values) + 1), np.array(values), None if error is None else np.array(error))
+    """Two seeds `error` standard errors from their mean, or one."""
+    values = np.array(values)
+    seeds = [values] if error is None else [values - error, values + error]
+    return Curve(np.arange(1.0, len(values) + 1), np.stack(seeds))
 
 
 def test_limits_leave_out_a_hundredth_at_either_end():
@@ -53,12 +50,9 @@ def test_the_page_says_that_values_lie_outside(tmp_path):
     fake_run(tmp_path / "mvo" / "seed0", agent="mvo", records=[{**rising[0], "return": -1e6}, *rising[1:]])
     written = write_report(tmp_path, episodes=20)
     assert text_of(written).count(HINT) == 1
-    returns, rate = figures_of(written)
-    assert returns["layout"]["yaxis"]["range"][0] > -50
-    assert rate["layout"]["yaxis"]["range"] == [-0.03, 1.03]
-    assert -1e6 in returns["data"][1]["y"]  # Zooming out shows it.
-
-
-def test_percentages_have_the_decimals_of_their_range():
-    figure = curve_panel({"mg": curve([0.0, 0.0004, 0.0009])}, "optimal_rate", Palette(["mg"]))
-    assert figure["layout"]["yaxis"]["tickformat"] == "~%"
+    returns, rate = plots_of(written, "lines")
+    assert returns["cut"]
+    assert returns["range"][0] > -50
+    assert rate["range"] == [-0.03, 1.03]
+    assert "cut" not in rate
+    assert returns["lines"][1]["y"][0][0] == -1e6  # "Show all" shows it.

@@ -11,15 +11,16 @@ from report_runs import (
     NOT_FINITE,
     RECORDS,
     change_config,
+    curve_in,
     fake_run,
-    figures_of,
     record_line,
     text_of,
     write_latin,
 )
 
 from steadyrl.cli.main import main
-from steadyrl.reports.page import distributions, page, panels, write_report
+from steadyrl.evaluation.play import Played
+from steadyrl.reports.page import evaluation, histograms, write_report
 from steadyrl.reports.records import validated_records
 
 DAMAGED_CONFIGS = {
@@ -33,11 +34,6 @@ DAMAGED_CONFIGS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _without_plotly(monkeypatch):
-    monkeypatch.setattr(page, "_plotly_js", lambda: "")
-
-
 @pytest.fixture
 def root(tmp_path):
     fake_run(tmp_path / "healthy" / "seed0", records=RECORDS, budget={"episodes": 10}, versions={"python": "3"})
@@ -45,9 +41,8 @@ def root(tmp_path):
 
 
 def shows_the_healthy_run(path):
-    """The curve of its returns, and its row in the table of runs."""
-    curves = [trace for figure in figures_of(path) for trace in figure["data"] if trace.get("name") == "healthy"]
-    return [curve["y"] for curve in curves][:1] == [[record["return"] for record in RECORDS]]
+    """The curve of its returns."""
+    return curve_in(path, "healthy")[1] == [[record["return"] for record in RECORDS]]
 
 
 @pytest.mark.parametrize(("text", "reason"), DAMAGED_METRICS.values(), ids=DAMAGED_METRICS)
@@ -115,14 +110,14 @@ def test_a_page_leaves_out_a_damaged_checkpoint(root, header):
     ],
 )
 def test_a_page_leaves_out_an_agent_whose_environment_fails(root, monkeypatch, rewards, reason):
-    def play(episodes, seed):
+    def play(agent, seed, episodes):
         if rewards is None:
             raise RuntimeError("the wheel\ncame off")
-        return SimpleNamespace(rewards=np.array(rewards))
+        return Played.of(np.array(rewards), 1.0, {}), None, None
 
-    monkeypatch.setattr(
-        distributions, "load", lambda path, env: SimpleNamespace(env="any", seed=0, play=play, risk_aversion_range=None)
-    )
+    agent = SimpleNamespace(env="any", risk_aversion_range=None)
+    monkeypatch.setattr(evaluation, "load", lambda path, env: agent)
+    monkeypatch.setattr(evaluation, "play", play)
     (root / "healthy" / "seed0" / "checkpoint.steady").touch()
     path = write_report(root)
     assert f"1 run, {reason}: healthy/seed0" in text_of(path)
@@ -131,8 +126,8 @@ def test_a_page_leaves_out_an_agent_whose_environment_fails(root, monkeypatch, r
 
 @pytest.mark.parametrize("returns", [[1e20, 1e20], [1e150, 1e150], [5e-324, 0.0], [0.1, 0.1 + 1e-17], [-1e150, 1e150]])
 def test_returns_that_hardly_differ_are_in_a_few_bars(returns):
-    edges = panels._edges(np.array(returns))
-    assert 2 <= len(edges) <= panels.BINS + 2
+    edges = histograms.bin_edges(np.array(returns))
+    assert 2 <= len(edges) <= histograms.BINS + 2
     assert np.histogram(returns, edges)[0].sum() == len(returns)
 
 

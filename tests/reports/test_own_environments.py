@@ -1,7 +1,7 @@
 """Runs in environments of the user, `module:factory`: evaluated only if the user names them."""
 
 import pytest
-from report_runs import figures_of, text_of, train
+from report_runs import data_of, plots_of, text_of, train
 
 from steadyrl import Reinforce
 from steadyrl.cli.main import main
@@ -45,7 +45,8 @@ def made_by_tests():
 
 def distributions(page):
     """The methods whose return distributions are shown."""
-    return sorted({t["name"] for figure in figures_of(page) for t in figure["data"] if t.get("type") == "bar"})
+    methods = data_of(page)["methods"]
+    return sorted(methods[plot["m"]]["name"] for plot in plots_of(page, "bars"))
 
 
 def test_without_a_name_one_line_says_what_to_type(root, capsys):
@@ -70,6 +71,15 @@ def test_a_named_environment_is_created_with_the_recorded_options(root, capsys):
     page = write_report(root, episodes=20, envs=["own_mazes:make", "own_mazes:other"])
     assert distributions(page) == ["other", "ours", "own"]
     assert "return distributions, because" not in text_of(page)
+
+
+def test_stored_episodes_need_no_environment(root, monkeypatch):
+    """A page that was written with the environment at hand, as at the end of a sweep, stored what it played."""
+    write_report(root, episodes=20, envs=["own_mazes:make"])
+    made_by_tests().clear()
+    page = write_report(root, episodes=20)
+    assert made_by_tests() == []
+    assert distributions(page) == ["ours", "own"]
 
 
 def test_an_environment_that_no_run_has_is_an_error(root, capsys):

@@ -19,17 +19,17 @@ def results(tmp_path):
 
 def test_runs_that_differ_in_seed_alone_are_one_group(results):
     groups, notes = grouped(results)
-    expected = [(f"goal-{goal}", method, [0, 1]) for goal in GOALS for method in ("reinforce", "mvo")]
+    expected = [(f"goal-{goal}", method, [0, 1]) for goal in GOALS for method in ("REINFORCE", "MVO")]
     assert names(groups) == expected
     assert not notes
 
 
 def test_of_one_variant_or_one_method_or_one_run(results):
-    assert [g.method for g in grouped(results / "goal-20")[0]] == ["reinforce", "mvo"]
+    assert [g.method for g in grouped(results / "goal-20")[0]] == ["REINFORCE", "MVO"]
     assert [g.variant for g in grouped(results / "goal-20")[0]] == ["GuardedMaze-v0"] * 2
     for below in ("mvo", "mvo/seed1"):
         (group,) = grouped(results / "goal-20" / below)[0]
-        assert (group.variant, group.method) == ("GuardedMaze-v0", "mvo")
+        assert (group.variant, group.method) == ("GuardedMaze-v0", "MVO")
 
 
 def test_in_a_flat_folder_groups_are_called_by_what_is_different(tmp_path):
@@ -38,10 +38,10 @@ def test_in_a_flat_folder_groups_are_called_by_what_is_different(tmp_path):
         fake_run(tmp_path / f"run{index}", seed=seed, settings=settings, options={"goal_reward": goal})
     fake_run(tmp_path / "other", agent="reinforce", settings={"gamma": 0.999}, options={"goal_reward": 20})
     assert names(grouped(tmp_path)[0]) == [
-        ("GuardedMaze-v0, goal_reward 20", "reinforce", [0]),
-        ("GuardedMaze-v0, goal_reward 20", "mg, risk_aversion 0.5", [0, 1]),
-        ("GuardedMaze-v0, goal_reward 20", "mg, risk_aversion 2", [0]),
-        ("GuardedMaze-v0, goal_reward 40", "mg, risk_aversion 0.5", [0]),
+        ("GuardedMaze-v0, goal_reward 20", "REINFORCE", [0]),
+        ("GuardedMaze-v0, goal_reward 20", "MG, lambda 0.5", [0, 1]),
+        ("GuardedMaze-v0, goal_reward 20", "MG, lambda 2", [0]),
+        ("GuardedMaze-v0, goal_reward 40", "MG, lambda 0.5", [0]),
     ]
 
 
@@ -49,8 +49,8 @@ def test_budgets_tell_groups_apart_where_nothing_else_does(tmp_path):
     for episodes in (100, 20_000):
         fake_run(tmp_path / str(episodes), budget={"episodes": episodes})
     assert [g.method for g in grouped(tmp_path)[0]] == [
-        "mg, budget of episodes 100",
-        "mg, budget of episodes 20,000",
+        "MG, budget of episodes 100",
+        "MG, budget of episodes 20,000",
     ]
 
 
@@ -58,7 +58,7 @@ def test_equal_settings_in_two_folders_are_two_groups_if_seeds_repeat(tmp_path):
     for method in ("mg", "mg_again"):
         for seed in (0, 1):
             fake_run(tmp_path / method / f"seed{seed}", seed=seed)
-    assert [(m, s) for _, m, s in names(grouped(tmp_path)[0])] == [("mg", [0, 1]), ("mg_again", [0, 1])]
+    assert [(m, s) for _, m, s in names(grouped(tmp_path)[0])] == [("MG", [0, 1]), ("mg_again", [0, 1])]
 
 
 def test_a_copy_is_left_out_and_noted(tmp_path):

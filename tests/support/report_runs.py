@@ -84,8 +84,25 @@ def text_of(page: Path):
     return " ".join(parse(page).text.split())
 
 
-def figures_of(page: Path):
+def data_of(page: Path):
+    """Everything that the scripts of a page draw."""
     return json.loads(parse(page).json)
+
+
+def plots_of(page: Path, kind: str):
+    """Its plots of one kind: lines, bars or points."""
+    return [plot for plot in data_of(page)["plots"] if plot["kind"] == kind]
+
+
+def curve_in(page: Path, method: str, measure="return"):
+    """(episodes, values of each seed) of a method in the first plot of a measure."""
+    data = data_of(page)
+    for plot in data["plots"]:
+        if plot["kind"] == "lines" and (plot["measure"], plot["source"]) == (measure, "records"):
+            for line in plot["lines"]:
+                if data["methods"][line["m"]]["name"] == method:
+                    return data["arrays"][line["x"]], line["y"]
+    return None
 
 
 # Damage

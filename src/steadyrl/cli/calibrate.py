@@ -22,7 +22,8 @@ from steadyrl.cli.arguments import (
     typed_env,
 )
 from steadyrl.cli.failures import explain_resuming, paths_as_typed
-from steadyrl.cli.frontier import settings_of, write_page
+from steadyrl.cli.frontier import settings_of
+from steadyrl.cli.page import write_page
 
 if TYPE_CHECKING:
     from steadyrl.runs.calibration_trainer import CalibrationPlan
@@ -110,7 +111,7 @@ class Calibrate:
         print(f"\n{calibration}\n")
         calibration.frontier.plot(place.out / PICTURE)
         print(f"Picture: {out / PICTURE}. Numbers: {out / FILE}.")
-        write_page(place.out, out, self.env)
+        write_page(place.out, out, [self.env], self.evaluation_episodes)
         if calibration.folder is None:
             sys.exit(1)
         # A file does not choose code to run, so an environment of the user's own is named again.

@@ -18,7 +18,6 @@ EXTRAS = {
     "mujoco": ("mujoco", "InvertedPendulum, HalfCheetah, Swimmer and other MuJoCo environments"),
     "fast": ("envpool", "LunarLander about 2.5 times as fast"),
     "film": ("imageio-ffmpeg", "films as MP4, with `steadyrl watch`"),
-    "report": ("plotly", "the page of `steadyrl report`"),
     "tensorboard": ("tensorboardX", "`--log tensorboard`"),
     "wandb": ("wandb", "`--log wandb`: Weights & Biases"),
     "mlflow": ("mlflow-skinny", "`--log mlflow`"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from steadyrl.cli.arguments import (
     pairs_of,
 )
 from steadyrl.cli.failures import exit_with_failures, explain_resuming, paths_as_typed
+from steadyrl.cli.page import write_page
 
 if TYPE_CHECKING:
     from steadyrl.runs.frontier_plan import FrontierPlan
@@ -102,7 +102,7 @@ class FrontierCommand:
             print(f"\n{frontier}\n")
             frontier.plot(place.out / PICTURE)
             print(f"Picture: {out / PICTURE}. Numbers: {out / FILE}.")
-            write_page(place.out, out, self.env)
+            write_page(place.out, out, [self.env], self.evaluation_episodes)
         exit_with_failures(failures)
 
     def _plan(self, options: dict[str, Any]) -> FrontierPlan:
@@ -154,14 +154,3 @@ def settings_of(agents: Sequence[str], texts: tuple[str, ...]) -> dict[str, dict
             if len(values) > 1:
                 raise ValueError(f"--set {name}: give one value; `steadyrl sweep` compares several.")
     return {agent: {name: values[0] for name, values in of_agent.items()} for agent, of_agent in choices.items()}
-
-
-def write_page(folder: Path, typed: Path, env: str) -> None:
-    """Write the page about all runs in the folder, and say where it is; without plotly, say how to get it."""
-    from steadyrl.reports.page import write_report
-
-    try:
-        write_report(folder, envs=(env,) if ":" in env else ())
-        print(f"Page: {typed / 'report.html'}")
-    except ImportError as error:
-        print(f"Page: not written. {error} Then: steadyrl report {shlex.quote(str(typed))}")

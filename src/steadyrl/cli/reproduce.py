@@ -19,6 +19,7 @@ from steadyrl.cli.arguments import (
     names_in,
 )
 from steadyrl.cli.failures import exit_with_failures, explain_resuming
+from steadyrl.cli.page import PAGE, evaluate_many, show_page, write_page
 
 if TYPE_CHECKING:
     from steadyrl.reports.tables import Cell
@@ -52,6 +53,8 @@ class Reproduce:
     """Where to train: local, a process for each core here, or ray, a cluster."""
     address: Annotated[str | None, named("ADDRESS")] = None
     """With --on ray: where the cluster is, such as auto for the one that this machine belongs to."""
+    open: Flag = False
+    """Open the page in a browser at the end, if there is a display."""
     progress: Progress = True
     """Whether to show progress on standard error: a table in a terminal, else a line now and then; shown by default."""
 
@@ -67,7 +70,10 @@ class Reproduce:
             experiment = dataclasses.replace(experiment, engine=self.engine)
         chosen = experiment.only(methods) if methods else experiment
         with explain_resuming():
-            exit_with_failures(reproduce(chosen, out, self.on, self.address, logger_names(self.log), self.progress))
+            failures = reproduce(chosen, out, self.on, self.address, logger_names(self.log), self.progress)
+        exit_with_failures(failures)
+        if self.open and (out / PAGE).is_file():
+            show_page(out / PAGE)
 
 
 def reproduce(
@@ -85,14 +91,13 @@ def reproduce(
     """
     from steadyrl.reports.figures.curves import draw_curves
     from steadyrl.reports.figures.sensitivity import draw_sensitivity
-    from steadyrl.reports.page import write_report
     from steadyrl.reports.tables import print_summary, write_curves, write_summary
     from steadyrl.runs.scheduler import train_all
 
     varied, varied_out = experiment.sensitivity_experiment(), out.with_name(f"{out.name}-sweep")
     jobs = [*experiment.cells(out, loggers).values()]
-    jobs += varied.cells(varied_out, loggers).values() if varied is not None else ()
-    if failures := train_all(jobs, out, on, address, progress):
+    more = [*varied.cells(varied_out, loggers).values()] if varied is not None else []
+    if failures := train_all([*jobs, *more], out, on, address, progress):
         return failures
     cells = read_cells(experiment, out)
     print_summary(experiment, cells)
@@ -110,11 +115,9 @@ def reproduce(
         write_summary(varied, varied_cells, out / "sensitivity.md")
         pictures.append(out / "sensitivity.png")
         draw_sensitivity(experiment, {key: cell.recorded.training for key, cell in varied_cells.items()}, pictures[-1])
-    print(f"Pictures: {', '.join(map(str, pictures))}")
-    try:
-        print(f"Page: {write_report(out)}")
-    except ImportError as error:
-        print(f"Page: not written. {error}")
+    print("\n".join(["The figures are:", *(f"  {picture}" for picture in pictures)]))
+    evaluate_many(jobs, out, progress)
+    write_page(out, out, [experiment.env])
     return []
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +22,7 @@ from steadyrl.cli.arguments import (
     value_of,
 )
 from steadyrl.cli.failures import exit_with_failures, explain_resuming, paths_as_typed
+from steadyrl.cli.page import Page, evaluate_many, write_page
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ class SweepCommand:
     """Seconds between checkpoints; they come less often where they would take more than 1 % of the time."""
     progress: Progress = True
     """Whether to show progress on standard error: a table in a terminal, else a line now and then; shown by default."""
+    page: Page = True
+    """Whether to evaluate the trained policies and write a page about all runs; written by default."""
     yes: Flag = False
     """Train without asking, also if each run is of more than 1e8 episodes or 1e9 timesteps."""
 
@@ -79,7 +81,10 @@ class SweepCommand:
         with explain_resuming(), paths_as_typed(out, self.out):
             failures = train_all(cells, out, self.on, self.address, self.progress)
         print_cells(cells)
-        print(f"Saved in {self.out}. A page about it: steadyrl report {shlex.quote(str(self.out))}")
+        if self.page:
+            evaluate_many(cells, out, self.progress)
+            write_page(out, self.out, sweep.envs, failures=failures)
+        print(f"Saved in {self.out}.")
         exit_with_failures(failures)
 
     def _sweep(self) -> Any:

@@ -27,6 +27,7 @@ from steadyrl.cli.arguments import (
     typed_env,
 )
 from steadyrl.cli.failures import paths_as_typed
+from steadyrl.cli.page import PAGE, Page, write_page
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
@@ -68,6 +69,8 @@ class Train:
     """Whether to show progress on standard error: a bar in a terminal, else a line now and then; shown by default."""
     checkpoint_every: Annotated[float, tyro.conf.arg(metavar="SECONDS")] = 60.0
     """Seconds between checkpoints; they come less often where they would take more than 1 % of the time."""
+    page: Page = True
+    """Whether to evaluate the agent and write a page about the run; written by default."""
     yes: Flag = False
     """Train without asking, also for more than 1e8 episodes or 1e9 timesteps."""
 
@@ -124,6 +127,8 @@ class Train:
         print("\n".join(map(_summary, trained)) or "This run is complete already.")
         if trained and (here / out / FOLDER).is_dir():
             print(_how_to_view(out / FOLDER))
+        if self.page and (trained or not (here / out / PAGE).exists()):
+            write_page(here / out, out, [self.env])
         # A file does not choose code to run, so an environment of the user's own is named again.
         named_again = f" {typed_env(self.env, options)}" if ":" in self.env else ""
         ends = values.get("risk_aversion")

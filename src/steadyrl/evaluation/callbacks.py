@@ -130,6 +130,9 @@ class EvaluateEvery:
     something from one episode to the next, such as the running statistics of a wrapper. For such an environment, and
     for a vector environment, pass another one as `env`.
 
+    If training has a run folder (`learn(out=...)`), mean, Gini deviation and CVaR of each evaluation are recorded there
+    in evaluations.jsonl, and `steadyrl report` draws them beside the training curves.
+
     Attributes:
         reports: (timesteps, episodes, RiskReport) of each evaluation.
         best_score: The highest score so far, or -inf.
@@ -197,6 +200,8 @@ class EvaluateEvery:
             return True
         report = evaluate(self._evaluated(agent), self._environment(agent), **self._how)
         self.reports.append((agent.timesteps, agent.episodes, report))
+        if "run" in local:
+            local["run"].add_evaluation(_record(agent, report))
         score = self._score(report)
         better = score > self.best_score
         if better:
@@ -294,6 +299,13 @@ def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or math.isnan(value):
         raise ValueError(f"{name}={value!r}: it is compared with metrics and scores. Pass a number.")
     return float(value)
+
+
+def _record(agent: Agent, report: RiskReport) -> dict[str, float]:
+    """A line of evaluations.jsonl."""
+    counters = {"episodes": agent.episodes, "timesteps": agent.timesteps}
+    risk = {"undiscounted_gini_deviation": report.gini_deviation.value, "cvar_10": report.cvar_10.value}
+    return {**counters, "return": report.mean.value, **risk}
 
 
 def _unknown_metric(name: str, record: dict[str, Any]) -> str:

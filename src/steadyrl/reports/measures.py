@@ -4,7 +4,8 @@ GD = "Gini deviation (GD)"
 """That of undiscounted returns: `undiscounted_gini_deviation` in metrics.jsonl."""
 DISCOUNTED_GD = "discounted GD"
 """That of discounted returns: `gini_deviation` in metrics.jsonl."""
-GD_MEANING = f"{GD}: half the expected distance between the returns of two episodes."
+GD_MEANING = f"The {GD} is half the expected distance between the returns of two episodes."
 DISCOUNTED_GD_MEANING = (
-    f"{DISCOUNTED_GD}: the Gini deviation, half the expected distance between the discounted returns of two episodes."
+    f"The {DISCOUNTED_GD} is the Gini deviation: half the expected distance between the discounted returns of two "
+    "episodes."
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable
@@ -23,6 +24,10 @@ from steadyrl.reports.terminal import print_table
 from steadyrl.runs.experiment import Experiment, Method, Variant
 from steadyrl.training.run_folder import versions
 
+WIDTH = 80
+"""Columns of what is printed."""
+_SOURCES = {"printed": "the settings that the paper prints", "calibrated": "settings that were calibrated here"}
+"""How the source of settings begins in the files of experiments, and what that means."""
 EXACT = {"exact_mean": "exact E", "exact_variance": "exact V", "exact_gini_deviation": f"exact {DISCOUNTED_GD}"}
 """Exact measures of the discounted return, recorded for finite MDPs, and their headings."""
 
@@ -117,18 +122,41 @@ def print_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell]) ->
     # Only what fits a terminal; the file written by `write_summary` has all columns.
     columns = [c for c in columns_of(experiment, cells.values()) if c.source == "training" and c.final is _last_tenth]
     table = Table(title=title, title_justify="left", box=rich.box.SIMPLE, padding=(0, 1, 0, 0))
-    for heading in ("", "method", *(column.heading for column in columns)):
-        table.add_column(heading, justify="left" if heading in ("", "method") else "right", no_wrap=True)
-    for cell in cells.values():
-        values = [_with_error(column.metric, column.values(cell.recorded)) for column in columns]
-        table.add_row(cell.variant.name, cell.method.title, *values)
+    for heading in ("", *(column.heading for column in columns)):
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    for variant in dict.fromkeys(cell.variant.name for cell in cells.values()):
+        table.add_row(variant)
+        for cell in (cell for cell in cells.values() if cell.variant.name == variant):
+            values = [_with_error(column.metric, column.values(cell.recorded)) for column in columns]
+            table.add_row(f" {cell.method.title}", *values)
+        table.add_section()
     print_table(table)
-    for line in _legend(columns):
-        print(line)
     for note in _notes(cells.values()):
         print(printable(note))
-    for method in experiment.methods:
-        print(f"{method.title}: {_source(experiment, method)}.")
+    sentences = [_settings_sentence(experiment, method) for method in experiment.methods]
+    for sentence in (*_outcomes(cells.values()), *_legend(columns), *sentences):
+        print(textwrap.fill(sentence, WIDTH, break_long_words=False, break_on_hyphens=False))
+
+
+def _outcomes(cells: Iterable[Cell]) -> Iterable[str]:
+    """A sentence for each variant: the method with the highest return at the end of training."""
+    by_variant: dict[str, dict[str, float]] = {}
+    for cell in cells:
+        if "return" in cell.recorded.training:
+            final = float(_last_tenth(cell.recorded.training, "return").mean())
+            by_variant.setdefault(cell.variant.name, {})[cell.method.title] = final
+    for variant, finals in by_variant.items():
+        best = max(finals, key=lambda title: finals[title])
+        yield f"With {variant}, {best} has the highest return, {finals[best]:.1f}."
+
+
+def _settings_sentence(experiment: Experiment, method: Method) -> str:
+    """Where the settings of a method come from."""
+    source = _source(experiment, method)
+    for word, meaning in _SOURCES.items():
+        if re.match(rf"{word}($|[;:,]| but)", source):
+            return f"{method.title} has {meaning}{source.removeprefix(word)}."
+    return f"{method.title} has {'the ' if source.startswith('printed') else ''}{source}."
 
 
 def write_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell], path: Path) -> None:
@@ -148,7 +176,7 @@ def write_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell], pa
         textwrap.fill(f"{datetime.now(UTC):%Y-%m-%d}; {packages}", 110),
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
         *_legend(columns),
-        "\n".join(f"- {method.title}: {_source(experiment, method)}." for method in experiment.methods),
+        "\n".join(f"- {_settings_sentence(experiment, method)}" for method in experiment.methods),
         *(printable(note) for note in _notes(cells.values())),
     ]
     write_atomic(path, ("\n\n".join(text) + "\n").encode())

@@ -20,7 +20,7 @@ from steadyrl.base.files import lock_folder, write_atomic
 from steadyrl.base.parsing import parse_json
 from steadyrl.base.signals import check_interrupted
 from steadyrl.envs.resolve import resolve
-from steadyrl.evaluation.play import play_policy
+from steadyrl.evaluation.play import Played, play_policy
 from steadyrl.evaluation.risk_report import RiskReport
 from steadyrl.runs.job import Job, RunSpec
 from steadyrl.runs.jobs_table import JobsTable
@@ -114,36 +114,58 @@ def _evaluate_run(job: EvaluationJob, run: RunSpec) -> None:
         env.close()
     if not np.isfinite(played.returns).all():
         raise ValueError("an evaluation episode has a return that is not finite.")
+    store_evaluation(run.folder, played, agent.gamma, run.seed, job.deterministic)
+
+
+def store_evaluation(folder: Path, played: Played, gamma: float, seed: int, deterministic: bool = False) -> None:
+    """Write the evaluation episodes of a run's final policy into its folder."""
     content = {
-        "checkpoint": _digest(checkpoint),
-        "deterministic": job.deterministic,
-        "seed": run.seed,
-        "gamma": agent.gamma,
+        "checkpoint": _digest(folder / CHECKPOINT),
+        "deterministic": deterministic,
+        "seed": seed,
+        "gamma": gamma,
         "returns": played.returns.tolist(),
         "discounted_returns": played.discounted_returns.tolist(),
         "episode_metrics": {name: np.asarray(values, float).tolist() for name, values in played.metrics.items()},
     }
-    write_atomic(run.folder / FINAL_EVALUATION, json.dumps(content).encode())
+    write_atomic(folder / FINAL_EVALUATION, json.dumps(content).encode())
 
 
 def read_evaluation(folder: Path, episodes: int, deterministic: bool = False) -> Evaluated | None:
     """The first so many evaluation episodes of the run's final policy; None if they are yet to be played."""
+    try:
+        found = stored_evaluation(folder, deterministic)
+    except ValueError as error:
+        print(f"{str(error).replace(' is damaged:', ' is damaged and is written anew:', 1)}", file=sys.stderr)
+        return None
+    if found is None or len(found.returns) < episodes:
+        return None
+    metrics = {name: values[:episodes] for name, values in found.episode_metrics.items()}
+    returns, discounted = found.returns[:episodes], found.discounted_returns[:episodes]
+    return Evaluated(returns, discounted, metrics, found.gamma, found.seed)
+
+
+def stored_evaluation(folder: Path, deterministic: bool = False) -> Evaluated | None:
+    """All evaluation episodes of the run's final policy; None if there are none, a ValueError if the file is damaged.
+
+    Those of another policy, such as the one before training was resumed, are none.
+    """
     path = folder / FINAL_EVALUATION
-    if not path.is_file():
+    if not path.is_file() or not (folder / CHECKPOINT).is_file():
         return None
     try:
         found = parse_json(path.read_bytes())
         if found["checkpoint"] != _digest(folder / CHECKPOINT) or found["deterministic"] is not deterministic:
             return None
         columns = [found["returns"], found["discounted_returns"], *found["episode_metrics"].values()]
-        arrays = [np.asarray(column, np.float64)[:episodes] for column in columns]
-        if any(array.shape != (episodes,) or not np.isfinite(array).all() for array in arrays):
-            return None
+        arrays = [np.asarray(column, np.float64) for column in columns]
+        shape = (len(arrays[0]),)
+        if not len(arrays[0]) or any(array.shape != shape or not np.isfinite(array).all() for array in arrays):
+            raise ValueError("returns are missing, or are not finite numbers")
         metrics = dict(zip(found["episode_metrics"], arrays[2:], strict=True))
         return Evaluated(arrays[0], arrays[1], metrics, float(found["gamma"]), int(found["seed"]))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        print(f"{path} is damaged and is written anew: {error}", file=sys.stderr)
-        return None
+        raise ValueError(f"{path} is damaged: {error}.") from None
 
 
 def _digest(path: Path) -> str:

@@ -137,6 +137,12 @@ def _train_all_but_diverging(part: list[tuple[Trainee, Path]], *how: Any) -> Non
         raise
 
 
+def _with_run(callback: Callback, runs: Sequence[Run]) -> Callback:
+    """The callback, with the run folder of the agent as `locals["run"]`."""
+    folders = {id(run.agent): run for run in runs}
+    return lambda local, world: callback({**local, "run": folders[id(local["self"])]}, world)
+
+
 def _train(
     part: list[tuple[Trainee, Path]],
     plan: Plan,
@@ -155,7 +161,7 @@ def _train(
             learn_together(
                 agents,
                 **plan.remaining(done),
-                callback=callback,
+                callback=callback and _with_run(callback, runs),
                 progress_bar=False,
                 listeners=[*runs, *extra, checkpoints],
                 vmap_width=plan.vmap_width,

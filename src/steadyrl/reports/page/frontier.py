@@ -8,44 +8,59 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.evaluation.frontier import RISKS, Frontier, FrontierPoint
-from steadyrl.evaluation.frontier_figure import AXES, COLOURS, limits_of, outside
+from steadyrl.evaluation.frontier_figure import AXES, limits_of, outside
+from steadyrl.evaluation.risk_report import Estimate
+from steadyrl.reports.names import agent_title
 from steadyrl.reports.page import formatting, tables
-from steadyrl.reports.page.elements import figure_element, plot_placeholder
-from steadyrl.reports.page.panels import FAINT, Figure, base_layout, plain
+from steadyrl.reports.page.plots import Plot, figure_element
+from steadyrl.reports.page.results import GroupResults, Results
 from steadyrl.runs import calibration
 from steadyrl.runs import frontier as frontier_runs
 
-HEIGHT = 340
-_EXACT, _HULL, _LIMIT = "#9aa5b1", "#1f2933", "#c44e52"
 _TEXT = (
     "Evaluation episodes of the final policies: mean return against risk, with 95 % intervals. Pale points are "
     "dominated: another has at least the mean and no more risk. The line is the hull: the points on it are the best "
-    "for some lambda. "
+    "for some lambda. A point leads to its runs: settings, curve, histogram and command. "
 )
 
 
-def frontier_sections(root: Path, figures: list[Figure]) -> list[str]:
-    """A section for each file that is there; its plots are added to `figures`."""
+def frontier_sections(root: Path, results: Results) -> list[str]:
+    """A section for each file that is there."""
     files = {"Frontier": root / frontier_runs.FILE, "Calibration": root / calibration.FILE}
-    return [_section(title, path, figures) for title, path in files.items() if path.is_file()]
+    return [_section(title, path, results) for title, path in files.items() if path.is_file()]
 
 
-def _section(title: str, path: Path, figures: list[Figure]) -> str:
+def _section(title: str, path: Path, results: Results) -> str:
     try:
         frontier = Frontier.load(path)
     except (ValueError, OSError) as error:
         reason = str(error).removeprefix(f"{path} ")
         return f'<section><h2>{title}</h2>\n<div class="notes"><p>{path.name} {html.escape(reason)}</p></div></section>'
+    groups = {id(point): _group_of(point, results) for point in frontier.points}
     plots = []
     for measure, label in AXES.items():
-        plot = plot_placeholder(_panel(frontier, measure), f"Mean against {label}", figures)
+        plot = results.data.placeholder(_plot(frontier, measure, groups, results), f"Mean return against {label}")
         plots.append(figure_element(html.escape(label), plot))
     text = _TEXT + _exact_text(frontier) + _outside_text(frontier)
     return (
-        f'<section><h2>{title}</h2>\n<p class="soft">{html.escape(text)}</p>\n{_key(frontier)}\n'
+        f'<section id="{title.lower()}"><h2>{title}</h2>\n<p class="soft">{html.escape(text)}</p>\n'
         f'<div class="grid">{"".join(plots)}</div>\n'
-        f'<div class="runs" style="margin-top:12px">{_table(frontier)}</div></section>'
+        f'<div class="runs">{_table(frontier, groups, results)}</div></section>'
     )
+
+
+def _group_of(point: FrontierPoint, results: Results) -> GroupResults | None:
+    """The group that holds the first run of a point."""
+    for result in results.groups:
+        if any(run.name in point.runs for run in result.group.runs):
+            return result
+    return None
+
+
+def point_title(point: FrontierPoint) -> str:
+    """For example `MG, lambda 0.5`."""
+    title = agent_title(point.agent)
+    return title if point.risk_aversion is None else f"{title}, lambda {point.risk_aversion:.4g}"
 
 
 def _exact_text(frontier: Frontier) -> str:
@@ -53,80 +68,64 @@ def _exact_text(frontier: Frontier) -> str:
 
 
 def _outside_text(frontier: Frontier) -> str:
-    labels = [point.label for point in outside(frontier)]
-    return f"Outside the plots, dominated: {', '.join(labels)}." if labels else ""
+    labels = [point_title(point) for point in outside(frontier)]
+    return f"Outside the plots, dominated: {'; '.join(labels)}." if labels else ""
 
 
-def _colours(frontier: Frontier) -> dict[str, str]:
-    agents = dict.fromkeys(point.agent for point in frontier.points)
-    return {agent: COLOURS[number % len(COLOURS)] for number, agent in enumerate(agents)}
-
-
-def _key(frontier: Frontier) -> str:
-    spots = [f"<li>{_spot(colour)}{html.escape(agent)}</li>" for agent, colour in _colours(frontier).items()]
-    return f'<ul class="key">{"".join(spots)}</ul>'
-
-
-def _spot(colour: str) -> str:
-    return f'<span class="spot" style="background:{colour}"></span>'
-
-
-def _panel(frontier: Frontier, measure: str) -> Figure:
+def _plot(frontier: Frontier, measure: str, groups: dict[int, GroupResults | None], results: Results) -> Plot:
     """Mean against one risk."""
-    traces: list[dict[str, Any]] = []
-    exact, hull = frontier.exact_hull(measure), frontier.hull_of(measure)
-    if exact:
-        place = {"x": [getattr(p, measure) for p in exact], "y": [p.mean for p in exact]}
-        line = {"line": {"color": _EXACT, "width": 6}, "marker": {"color": _EXACT, "size": 10, "symbol": "square"}}
-        hover = {"hovertemplate": "exact: mean %{y:.4~g} at %{x:.4~g}<extra></extra>", "opacity": 0.6}
-        traces.append({**place, "mode": "lines+markers", **line, **hover})
-    place = {"x": [getattr(p, measure).value for p in hull], "y": [p.mean.value for p in hull]}
-    traces.append({**place, "mode": "lines", "line": {"color": _HULL, "width": 1.4}, "hoverinfo": "skip"})
-    behind = frontier.dominated(measure)
-    colours = _colours(frontier)
+    hull, behind = frontier.hull_of(measure), frontier.dominated(measure)
+    points = []
     for point in frontier.points:
-        traces.append(_point_trace(point, measure, colours[point.agent], 0.3 if _among(point, behind) else 1.0))
-    axis = {"gridcolor": FAINT, "zeroline": False, "nticks": 6, "automargin": True}
-    x_axis = {**axis, "range": list(limits_of(frontier, measure))}
-    y_axis = {**axis, "range": list(limits_of(frontier, "mean")), "title": {"text": "mean return", "standoff": 6}}
-    layout = base_layout(HEIGHT, xaxis=x_axis, yaxis=y_axis, shapes=_limit_line(frontier, measure))
-    return {"data": traces, "layout": {**layout, "hovermode": "closest"}}
-
-
-def _limit_line(frontier: Frontier, measure: str) -> list[dict[str, Any]]:
-    limit = frontier.details.get("limit", {})
-    line = {"type": "line", "line": {"color": _LIMIT, "width": 1.5, "dash": "dot"}}
-    bound = limit.get("bound")
-    if limit.get("measure") == "mean":
-        return [{**line, "xref": "paper", "x0": 0, "x1": 1, "y0": bound, "y1": bound}]
-    if limit.get("measure") == measure:
-        return [{**line, "yref": "paper", "y0": 0, "y1": 1, "x0": bound, "x1": bound}]
-    return []
-
-
-def _point_trace(point: FrontierPoint, measure: str, colour: str, opacity: float) -> dict[str, Any]:
-    x, y = getattr(point, measure), point.mean
-    text = f"<b>{plain(point.label)}</b><br>mean {formatting.number(y.value)} {formatting.interval(y)}"
-    text += f"<br>{RISKS[measure]} {formatting.number(x.value)} {formatting.interval(x)}"
-    trace: dict[str, Any] = {"x": [x.value], "y": [y.value], "mode": "markers", "opacity": opacity}
-    for axis, estimate in (("error_x", x), ("error_y", y)):
-        up, down = max(estimate.high - estimate.value, 0), max(estimate.value - estimate.low, 0)
-        trace[axis] = {"array": [up], "arrayminus": [down], "color": colour, "thickness": 1, "width": 3}
-    return {**trace, "marker": {"color": colour, "size": 9}, "hovertext": [text], "hoverinfo": "text"}
-
-
-def _table(frontier: Frontier) -> str:
-    colours, hull, behind = _colours(frontier), frontier.hull, frontier.dominated()
-    rows = []
-    for point in sorted(frontier.points, key=lambda point: -point.mean.value):
-        place = (
-            "on the hull" if any(point is p for p in hull) else "dominated" if any(point is p for p in behind) else ""
+        x, y, group = getattr(point, measure), point.mean, groups[id(point)]
+        points.append(
+            {
+                "g": None if group is None else group.index,
+                "m": None if group is None else results.palette.index(group.group.method),
+                "name": point_title(point),
+                "x": _ends(x),
+                "y": _ends(y),
+                "text": f"mean {formatting.number(y.value)} {formatting.interval(y)}, "
+                f"{RISKS[measure]} {formatting.number(x.value)} {formatting.interval(x)}",
+                "pale": _among(point, behind),
+            }
         )
-        aversion = "" if point.risk_aversion is None else f"{point.risk_aversion:.4g}"
-        estimates = [tables.estimate_cell(getattr(point, name)) for name in ("mean", *RISKS)]
-        name = f"{_spot(colours[point.agent])}{html.escape(point.agent)}"
-        rows.append([name, place, aversion, *estimates, str(point.seeds), str(point.episodes)])
-    headings = ["agent", "", "lambda", "mean", *RISKS.values(), "seeds", "episodes each"]
+    return {
+        "kind": "points",
+        "points": points,
+        "hull": [[getattr(p, measure).value, p.mean.value] for p in hull],
+        "exact": [[getattr(p, measure), p.mean] for p in frontier.exact_hull(measure)],
+        "limit": _limit(frontier, measure),
+        "xrange": limits_of(frontier, measure),
+        "range": limits_of(frontier, "mean"),
+    }
+
+
+def _ends(estimate: Estimate) -> list[float]:
+    return [estimate.value, estimate.low, estimate.high]
+
+
+def _limit(frontier: Frontier, measure: str) -> dict[str, Any] | None:
+    """The limit of a calibration, on the axis where it is drawn."""
+    limit = frontier.details.get("limit", {})
+    bound = limit.get("bound")
+    axis = {"mean": "y", measure: "x"}.get(limit.get("measure"))
+    known = axis and isinstance(bound, int | float) and not isinstance(bound, bool)
+    return {"axis": axis, "bound": bound} if known else None
+
+
+def _table(frontier: Frontier, groups: dict[int, GroupResults | None], results: Results) -> str:
+    hull, behind = frontier.hull, frontier.dominated()
+    rows: list[list[str | tables.Cell]] = []
+    for point in sorted(frontier.points, key=lambda point: -point.mean.value):
+        place = "on the hull" if _among(point, hull) else "dominated" if _among(point, behind) else ""
+        group = groups[id(point)]
+        name = html.escape(point_title(point))
+        if group is not None:
+            name = tables.method_link(group, results.palette, point_title(point))
+        estimates = [tables.estimate_cell(getattr(point, measure)) for measure in ("mean", *RISKS)]
+        rows.append([name, place, *estimates, str(point.seeds), str(point.episodes)])
+    headings = ["method", "place", "mean", *RISKS.values(), "seeds", "episodes each"]
     return tables.table(headings, rows, texts=2)
 
 

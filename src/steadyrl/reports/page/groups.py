@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steadyrl.agents import AGENTS
+from steadyrl.reports.names import agent_title, setting_title
 from steadyrl.reports.page import formatting
 from steadyrl.reports.page.experiments import experiment_method
 from steadyrl.reports.page.runs_found import FoundRun, Notes
@@ -27,7 +28,7 @@ class Group:
     variant: str
     """The name of the environment variant, used as the title of panels."""
     method: str
-    """The name of the method; it has the same colour throughout the report."""
+    """The name of the method as in figures; it has the same colour throughout the report."""
     runs: tuple[FoundRun, ...]
 
     @property
@@ -58,6 +59,12 @@ def differing(settings: Sequence[Settings]) -> list[tuple[str, str]]:
     """The keys whose values are not equal in all `settings`, in order of first appearance."""
     keys = list(dict.fromkeys(key for one in settings for key in one))
     return [key for key in keys if len({_frozen(s[key]) if key in s else None for s in settings}) > 1]
+
+
+def varied(settings: Sequence[Settings]) -> list[tuple[str, str]]:
+    """The keys with two or more values among the `settings` that have them; what an agent lacks does not count."""
+    keys = dict.fromkeys(key for one in settings for key in one)
+    return [key for key in keys if len({_frozen(one[key]) for one in settings if key in one}) > 1]
 
 
 def group_runs(runs: Iterable[FoundRun], root: Path, notes: Notes) -> list[Group]:
@@ -109,9 +116,8 @@ def _names(groups: list[list[FoundRun]], folders: list[PurePosixPath]) -> list[t
     for group, settings, folder in zip(groups, all_settings, folders, strict=True):
         has_own_folder = folder.name and groups_in[folder] == 1
         parents.append(folder.parent if has_own_folder else folder)
-        of_experiment = experiment_method(group[0])
-        own_name = of_experiment.title if of_experiment else folder.name
-        methods.append(own_name if has_own_folder else _method(settings, all_settings))
+        own_name = _own_name(group[0], folder.name) if has_own_folder else ""
+        methods.append(own_name or _method(settings, all_settings))
     variants = [_variant(s, parent, all_settings, parents) for s, parent in zip(all_settings, parents, strict=True)]
     names = list(zip(variants, methods, strict=True))
     occurrences = Counter(names)
@@ -119,6 +125,14 @@ def _names(groups: list[list[FoundRun]], folders: list[PurePosixPath]) -> list[t
         (variant, method if occurrences[variant, method] == 1 else f"{method} ({group[0].name})")
         for (variant, method), group in zip(names, groups, strict=True)
     ]
+
+
+def _own_name(run: FoundRun, folder: str) -> str:
+    """The title of a method of an experiment, or the name that a user gave to its folder; empty for one of a sweep."""
+    of_experiment = experiment_method(run)
+    agent = run.config["agent"]
+    named_by_us = folder == agent or folder.startswith(f"{agent},")
+    return of_experiment.title if of_experiment else "" if named_by_us else folder
 
 
 def _method(settings: Settings, all_settings: list[Settings]) -> str:
@@ -132,7 +146,7 @@ def _method(settings: Settings, all_settings: list[Settings]) -> str:
     agent_keys = [key for key in keys if key[0] == "agent"]
     if _number_of_names(peers, agent_keys) == _number_of_names(peers, keys):
         keys = agent_keys
-    return ", ".join([str(settings["agent", "agent"]), *_describe(settings, keys)])
+    return ", ".join([agent_title(str(settings["agent", "agent"])), *_describe(settings, keys)])
 
 
 def _number_of_names(all_settings: list[Settings], keys: list[tuple[str, str]]) -> int:
@@ -157,7 +171,7 @@ def _variant(
 
 
 def _describe(settings: Settings, keys: Iterable[tuple[str, str]]) -> list[str]:
-    return [f"{key[1]} {formatting.setting(settings[key])}" for key in keys if key in settings]
+    return [f"{setting_title(key[1])} {formatting.setting(settings[key])}" for key in keys if key in settings]
 
 
 def _frozen(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,21 +27,65 @@ TITLES = {
     "optimal_rate": "Optimal risk-aversion rate",
 }
 """Titles of the known measures, in the order of the report; other episode metrics follow."""
-POINTS = 200
-"""Maximum number of points per curve; more would not be visible and would enlarge the file."""
+EVALUATION_TITLES = {
+    "return": "Return, evaluation",
+    "greedy_return": "Return, most likely actions",
+    "undiscounted_gini_deviation": f"{GD}, evaluation",
+    "cvar_10": "CVaR 10 %, evaluation",
+    "exact_mean": "Discounted return, exact",
+    "exact_gini_deviation": "Discounted GD, exact",
+    "exact_variance": "Variance of the discounted return, exact",
+}
+"""Titles of the measures of evaluations during training; the rest is called as in training."""
+TRAINING, EVALUATION = "records", "evaluations"
+"""The fields of a run that hold the two kinds of records."""
+_FOLLOWS = {"greedy_return": "return", "exact_mean": "return", "exact_gini_deviation": "gini_deviation"}
+"""Measures of evaluations and the measure of training that they stand beside, where the names differ."""
+POINTS = 150
+"""Maximum number of points of a curve."""
+MIN_POINTS = 20
 
 
 class Curve(NamedTuple):
-    """A measure over training, averaged over the seeds of a group."""
+    """One measure over training, of each seed of a group."""
 
     episodes: Array
-    mean: Array
-    error: Array | None
-    """One standard error of the mean; None for a single seed."""
+    """[points]."""
+    values: Array
+    """[seeds, points]."""
+    timesteps: Array | None = None
+    """[points]: the mean over seeds, if it was recorded."""
+    members: tuple[int, ...] = ()
+    """[seeds]: which of the group's runs they are."""
+
+    @property
+    def mean(self) -> Array:
+        """[points]: over seeds."""
+        return np.asarray(self.values.mean(axis=0))
+
+    @property
+    def error(self) -> Array | None:
+        """[points]: one standard error of the mean; None for a single seed."""
+        n = len(self.values)
+        return np.asarray(self.values.std(axis=0, ddof=1) / np.sqrt(n)) if n > 1 else None
+
+
+class Measure(NamedTuple):
+    """What a panel shows: a name in the records of training, or of evaluations."""
+
+    name: str
+    source: str = TRAINING
+
+    @property
+    def title(self) -> str:
+        """Its title in the report."""
+        if self.source == TRAINING:
+            return title(self.name)
+        return EVALUATION_TITLES.get(self.name, f"{title(self.name)}, evaluation")
 
 
 def title(measure: str) -> str:
-    """The title of a measure in the report."""
+    """The title of a measure of training in the report."""
     return {**TITLES, **UPDATE_METRICS}.get(measure, measure.replace("_", " ").capitalize())
 
 
@@ -54,61 +98,93 @@ def measures_of(groups: Iterable[Group], episode_metrics: Iterable[str]) -> list
     return [name for name in TITLES if name in recorded] + others
 
 
+def panels_of(groups: Sequence[Group], measures: Sequence[str]) -> list[Measure]:
+    """Measures of training, each followed by those of evaluations that belong beside it; the other ones at the end."""
+    recorded = _recorded(groups, EVALUATION)
+    known = [name for name in EVALUATION_TITLES if name in recorded]
+    known += [name for name in recorded if name not in EVALUATION_TITLES and name in measures]
+    panels: list[Measure] = []
+    for measure in measures:
+        panels.append(Measure(measure))
+        panels += [Measure(name, EVALUATION) for name in known if _FOLLOWS.get(name, name) == measure]
+    placed = {panel.name for panel in panels if panel.source == EVALUATION}
+    return panels + [Measure(name, EVALUATION) for name in known if name not in placed]
+
+
 def update_metrics_of(groups: Iterable[Group]) -> list[str]:
     """The recorded metrics of the updates, in the order of `UPDATE_METRICS`."""
     recorded = _recorded(groups)
     return [name for name in UPDATE_METRICS if name in recorded]
 
 
-def _recorded(groups: Iterable[Group]) -> dict[str, None]:
+def _recorded(groups: Iterable[Group], source: str = TRAINING) -> dict[str, None]:
     """The names in the records, in order of first appearance; not every record has all of them."""
-    return dict.fromkeys(name for group in groups for run in group.runs for record in run.records for name in record)
+    runs = (run for group in groups for run in group.runs)
+    return dict.fromkeys(name for run in runs for record in getattr(run, source) for name in record)
 
 
-def curve_of(group: Group, measure: str) -> Curve | None:
-    """The mean over seeds, up to the end of the shortest run; None if the measure was not recorded."""
-    runs = [series for run in group.runs if (series := _series(run, measure)) is not None]
-    if not runs:
+def curve_of(group: Group, measure: Measure | str, points: int = POINTS) -> Curve | None:
+    """The values of each seed, up to the end of the shortest run; None if the measure was not recorded."""
+    measure = Measure(measure) if isinstance(measure, str) else measure
+    found = {i: series for i, run in enumerate(group.runs) if (series := _series(run, measure)) is not None}
+    if not found:
         return None
-    x = max((episodes for episodes, _ in runs), key=len)
-    first, last = max(episodes[0] for episodes, _ in runs), min(episodes[-1] for episodes, _ in runs)
+    runs = list(found.values())
+    x = max((run.episodes for run in runs), key=len)
+    first, last = max(run.episodes[0] for run in runs), min(run.episodes[-1] for run in runs)
     x = x[(x >= first) & (x <= last)]
     if not len(x):
         x = np.array([last])
     # Interpolation is exact where a run has a record, so runs recorded at the same episodes keep their values.
-    Y = np.stack([np.interp(x, episodes, values) for episodes, values in runs])
-    x, Y = _downsample(x, Y)
-    error = Y.std(axis=0, ddof=1) / np.sqrt(len(Y)) if len(Y) > 1 else None
-    return Curve(x, Y.mean(axis=0), error)
+    Y = np.stack([np.interp(x, run.episodes, run.values) for run in runs])
+    steps = [np.interp(x, run.episodes, run.timesteps) for run in runs if run.timesteps is not None]
+    grid, Y = _downsample(x, Y, points)
+    timesteps = np.interp(grid, x, np.mean(steps, axis=0)) if len(steps) == len(runs) else None
+    return Curve(grid, Y, timesteps, tuple(found))
+
+
+def final_of_run(run: FoundRun, measure: str) -> float | None:
+    """The mean of the last tenth of training; None if the measure was not recorded."""
+    series = _series(run, Measure(measure))
+    if series is None:
+        return None
+    return float(series.values[-max(1, len(series.values) // 10) :].mean())
 
 
 def final_of(group: Group, measure: str) -> tuple[float, float | None] | None:
     """The mean over seeds in the last tenth of training, and its standard error (None for a single seed)."""
-    runs = [series[1] for run in group.runs if (series := _series(run, measure)) is not None]
-    if not runs:
+    finals = [final for run in group.runs if (final := final_of_run(run, measure)) is not None]
+    if not finals:
         return None
-    last = np.array([values[-max(1, len(values) // 10) :].mean() for values in runs])
+    last = np.array(finals)
     return float(last.mean()), float(last.std(ddof=1) / np.sqrt(len(last))) if len(last) > 1 else None
 
 
-def _series(run: FoundRun, measure: str) -> tuple[Array, Array] | None:
-    """Training episodes and values of a measure, from the records that hold a finite value; None if there are none."""
-    name = "white_path_rate" if measure == "optimal_rate" else measure
-    pairs = [(record["episodes"], record[name]) for record in run.records if name in record]
-    episodes, values = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
-    finite = np.isfinite(values)
-    episodes, values = episodes[finite], values[finite]
-    if not len(values):
+class _Series(NamedTuple):
+    """A measure of one run, at the records that hold a finite value."""
+
+    episodes: Array
+    values: Array
+    timesteps: Array | None
+
+
+def _series(run: FoundRun, measure: Measure) -> _Series | None:
+    """None if no record holds a finite value."""
+    name = "white_path_rate" if measure.name == "optimal_rate" else measure.name
+    found = [record for record in getattr(run, measure.source) if name in record and np.isfinite(record[name])]
+    if not found:
         return None
-    if measure == "optimal_rate":
+    episodes, values = (np.array([record[key] for record in found], dtype=np.float64) for key in ("episodes", name))
+    if measure.name == "optimal_rate":
         values = so_far({"episodes": episodes[None], name: values[None]}, name)[0]
-    return episodes, values
+    steps = [record.get("timesteps") for record in found]
+    return _Series(episodes, values, None if None in steps else np.array(steps, dtype=np.float64))
 
 
-def _downsample(x: Array, Y: Array) -> tuple[Array, Array]:
-    """At most `POINTS` points: means of adjacent points, each placed at the last of them."""
-    if len(x) <= POINTS:
+def _downsample(x: Array, Y: Array, points: int) -> tuple[Array, Array]:
+    """At most so many points: means of adjacent points, each placed at the last of them."""
+    if len(x) <= points:
         return x, Y
-    starts = np.linspace(0, len(x), POINTS, endpoint=False).astype(int)
+    starts = np.linspace(0, len(x), points, endpoint=False).astype(int)
     sizes = np.diff(starts, append=len(x))
     return x[starts + sizes - 1], np.add.reduceat(Y, starts, axis=1) / sizes

@@ -8,7 +8,7 @@ import math
 from steadyrl.envs.guarded_maze import Maze
 from steadyrl.envs.guarded_maze.layout import FLOOR, GOAL, RED, START, WALL
 from steadyrl.reports.page import formatting
-from steadyrl.reports.page.distributions import Array
+from steadyrl.reports.page.evaluation import Array
 
 CELL = 40
 """Size of a cell in SVG units; the page scales the image."""

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import html
-import importlib
-import json
-from collections.abc import Callable, Sequence
-from importlib.resources import files
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from string import Template
+from types import MappingProxyType
+from typing import Any
 
 from rich.console import Console
-from rich.progress import track
 
 from steadyrl.base.files import write_atomic
 from steadyrl.base.shown import printable
-from steadyrl.reports.page import sections
-from steadyrl.reports.page.distributions import AgentEpisodes, evaluate_agent
+from steadyrl.reports.page.controls import controls
+from steadyrl.reports.page.curve_section import curve_section
+from steadyrl.reports.page.details import details_of
+from steadyrl.reports.page.document import document
+from steadyrl.reports.page.episode_section import episode_section
+from steadyrl.reports.page.evaluation import AgentEpisodes, evaluate_agent
+from steadyrl.reports.page.films import FilmReel
 from steadyrl.reports.page.frontier import frontier_sections
 from steadyrl.reports.page.groups import group_runs
+from steadyrl.reports.page.header import header, note_lines
+from steadyrl.reports.page.map_section import map_section
 from steadyrl.reports.page.named_envs import NamedEnvs
-from steadyrl.reports.page.panels import Figure
-from steadyrl.reports.page.runs_found import all_damaged, find_runs
-from steadyrl.reports.page.sections import GroupResults
+from steadyrl.reports.page.results import Results
+from steadyrl.reports.page.return_section import return_section
+from steadyrl.reports.page.runs_found import FoundRun, Notes, all_damaged, find_runs
+from steadyrl.reports.page.runs_section import runs_section
+
+PAGE = "report.html"
 
 
 def write_report(
@@ -32,10 +38,13 @@ def write_report(
     episodes: int = 200,
     envs: Sequence[str] = (),
     warn: Callable[[str], None] | None = None,
+    refresh: int = 0,
+    failed: Mapping[str, str] = MappingProxyType({}),
 ) -> Path:
     """Write an HTML report of all runs in a folder: a single file that opens offline.
 
-    Runs that are damaged or incomplete are left out, as far as necessary; the page says which and why.
+    Runs that are damaged or incomplete are left out, as far as necessary; the page says which and why. Evaluation
+    episodes are played once: they are stored in the folders of complete runs.
 
     Example: `write_report("results/maze")` writes results/maze/report.html.
 
@@ -44,8 +53,11 @@ def write_report(
         to: The file to write; report.html in `folder` by default.
         episodes: Number of evaluation episodes per trained agent for the return distributions, at least 2.
         envs: Environments given as `module:factory` that may be created to evaluate the agents that were trained in
-            them. A file never chooses code to run, so agents of others are left out of the return distributions.
+            them. A file never chooses code to run, so agents of others are left out of the return distributions,
+            unless their evaluation episodes are stored.
         warn: Called with a line of text for each reason that something is missing from the page.
+        refresh: After how many seconds the page loads itself again; 0 for never.
+        failed: Runs that have no folder, because they failed before anything was recorded -> the reason.
 
     Returns:
         The path of the file.
@@ -55,51 +67,56 @@ def write_report(
     """
     if episodes < 2:
         raise ValueError(f"episodes={episodes}: a distribution of returns needs at least 2. Raise episodes.")
-    plotly = _plotly_js()
     root = Path(folder)
+    path = root / PAGE if to is None else Path(to)
     runs, notes = find_runs(root)
+    for name, reason in failed.items():
+        notes[f"failed before anything was recorded: {' '.join(reason.split())}"].append(name)
     named = NamedEnvs(root, tuple(envs), tuple(run.env_id for run in runs))
     groups = group_runs(runs, root, notes)
-    evaluated: dict[str, AgentEpisodes] = {}
-    console = Console(stderr=True)
-    grouped = [run for group in groups for run in group.runs]
-    for run in track(grouped, "evaluating", console=console, transient=True, disable=not console.is_interactive):
-        agent_episodes = evaluate_agent(run, episodes, notes, named)
-        if agent_episodes is not None:
-            evaluated[run.name] = agent_episodes
+    evaluated = _evaluate([run for group in groups for run in group.runs], episodes, notes, named)
     if not evaluated and all(run.is_damaged for run in runs):
         raise ValueError(all_damaged(root, notes))
-    results = [GroupResults(g, [evaluated[run.name] for run in g.runs if run.name in evaluated]) for g in groups]
-    content, figures = sections.sections(results, episodes)
-    content = "\n".join(part for part in (*frontier_sections(root, figures), content) if part)
-    name = root.resolve().name
-    page = Template((files("steadyrl.reports.page") / "page.html").read_text(encoding="utf-8")).substitute(
-        title=html.escape(f"{name}: steadyrl report"),
-        header=sections.header(name, groups, notes),
-        sections=content,
-        plotly=plotly,
-        figures=_as_script(figures),
-    )
-    path = root / "report.html" if to is None else Path(to)
+    page = _page(root, path, Results(groups, evaluated), notes, refresh)
     path.parent.mkdir(parents=True, exist_ok=True)
     # Names and settings of unknown origin may hold what is not Unicode text.
     write_atomic(path, page.encode(errors="replace"))
-    for line in sections.note_lines(notes):
+    for line in note_lines(notes):
         if warn is not None:
             warn(printable(line))
     return path
 
 
-def _plotly_js() -> str:
-    try:
-        offline = importlib.import_module("plotly.offline")
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "the HTML report needs plotly, which is not installed: pip install 'steadyrl[report]'"
-        ) from None
-    return str(offline.get_plotlyjs())
+def _evaluate(runs: Sequence[FoundRun], episodes: int, notes: Notes, envs: NamedEnvs) -> dict[str, AgentEpisodes]:
+    """Run -> its evaluation episodes, with a line about progress in a terminal."""
+    evaluated: dict[str, AgentEpisodes] = {}
+    console = Console(stderr=True)
+    for number, run in enumerate(runs, start=1):
+        if console.is_interactive:
+            console.print(f"evaluating {number} of {len(runs)} agents", end="\r", highlight=False)
+        agent_episodes = evaluate_agent(run, episodes, notes, envs)
+        if agent_episodes is not None:
+            evaluated[run.name] = agent_episodes
+    if console.is_interactive:
+        console.print(" " * 40, end="\r")
+    return evaluated
 
 
-def _as_script(figures: list[Figure]) -> str:
-    """JSON with `<` escaped, so that it cannot close the script element that contains it."""
-    return json.dumps(figures, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+def _page(root: Path, path: Path, results: Results, notes: Notes, refresh: int) -> str:
+    name = root.resolve().name
+    distributions: list[dict[str, Any]] = []
+    reel = FilmReel(path)
+    # Plots are numbered in the order of their sections.
+    sections = [
+        *frontier_sections(root, results),
+        return_section(results, distributions),
+        curve_section(results),
+        episode_section(results, reel),
+        map_section(results),
+        runs_section(results),
+    ]
+    if reel.linked:
+        notes["too large to be part of the page, which links to it: film"] += reel.linked
+    content = [header(name, results, notes), controls(results), *(section for section in sections if section)]
+    data = {**results.data.to_dict(), **details_of(results), "distributions": distributions, "refresh": refresh}
+    return document(f"{name}: steadyrl report", "\n".join(content), results.palette.styles(), data)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections import defaultdict
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from steadyrl.base.shown import printable
 from steadyrl.reports.configs import NOT_A_RUN, validated_config
 from steadyrl.reports.curves import UPDATE_METRICS
 from steadyrl.reports.records import validated_records
-from steadyrl.training.run_files import CHECKPOINT, CONFIG, ERROR, METRICS, has_error, resume_files
-from steadyrl.training.run_folder import is_complete
+from steadyrl.reports.run_state import UNKNOWN, RunState, state_of_run
+from steadyrl.training.run_files import CHECKPOINT, CONFIG, EVALUATIONS, METRICS
 
 Notes = defaultdict[str, list[str]]
 """What the report cannot show: reason -> names of the runs."""
@@ -29,8 +30,11 @@ class FoundRun:
     config: dict[str, Any] = field(repr=False)
     records: list[dict[str, Any]] = field(repr=False)
     """The records of its metrics file; empty if there are none, or if the file is damaged."""
+    evaluations: list[dict[str, Any]] = field(repr=False, default_factory=list)
+    """The same of its evaluations during training."""
     is_damaged: bool = False
     """Whether its metrics file is damaged."""
+    state: RunState = UNKNOWN
 
     @property
     def seed(self) -> int:
@@ -43,9 +47,24 @@ class FoundRun:
         return str(self.config["env"]["id"])
 
     @property
+    def env_option(self) -> str:
+        """Names an environment of the user's own again in a command, because a file does not choose code to run."""
+        if ":" not in self.env_id:
+            return ""
+        options = (self.config["env"].get("options") or {}).items()
+        texts = [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in options]
+        return "".join([f" --env {shlex.quote(self.env_id)}", *(f" --env-set {shlex.quote(text)}" for text in texts)])
+
+    @property
     def checkpoint(self) -> Path:
         """The path of its checkpoint, which may not exist."""
         return self.folder / CHECKPOINT
+
+    @property
+    def command(self) -> str:
+        """The command that made it, without the path of the program."""
+        program, _, rest = str(self.config.get("command", "")).partition(" ")
+        return f"{PurePath(program).name} {rest}".strip()
 
     @property
     def episodes(self) -> int:
@@ -65,10 +84,13 @@ def find_runs(root: Path) -> tuple[list[FoundRun], Notes]:
         except ValueError as error:
             notes[f"{error}: skipped"].append(name)
             continue
-        records = _records(path.parent, name, notes)
-        if state := _incomplete(path.parent):
+        records = _records(path.parent, METRICS, "learning curves", name, notes)
+        evaluations = _records(path.parent, EVALUATIONS, "evaluation curves", name, notes)
+        state = state_of_run(path.parent)
+        if state.is_incomplete:
             notes[f"{state}: training incomplete"].append(name)
-        runs.append(FoundRun(path.parent, name, config, records or [], is_damaged=records is None))
+        run = FoundRun(path.parent, name, config, records or [], evaluations or [], records is None, state)
+        runs.append(run)
     if not runs and notes.keys() - {f"{NOT_A_RUN}: skipped"}:
         raise ValueError(all_damaged(root, notes))
     if not runs:
@@ -88,25 +110,15 @@ def all_damaged(root: Path, notes: Notes) -> str:
     )
 
 
-def _incomplete(folder: Path) -> str:
-    """Why a run is not complete; empty if it is."""
-    with suppress(ValueError):  # A damaged checkpoint is reported when it is evaluated.
-        if is_complete(folder):
-            return ""
-    if has_error(folder):
-        return f"failed (see {ERROR})"
-    return "still running or interrupted" if resume_files(folder) else ""
-
-
-def _records(folder: Path, name: str, notes: Notes) -> list[dict[str, float]] | None:
-    """The records of a run, with a note if there are none; None if the file is damaged."""
+def _records(folder: Path, file: str, where: str, name: str, notes: Notes) -> list[dict[str, float]] | None:
+    """The records in a file of a run, with a note if there are none to be shown; None if the file is damaged."""
     try:
-        records, not_finite = validated_records(folder / METRICS)
+        records, not_finite = validated_records(folder / file)
     except ValueError as error:
-        notes[f"{str(error).rstrip('.')}: not in the learning curves"].append(name)
+        notes[f"{str(error).rstrip('.')}: not in the {where}"].append(name)
         return None
-    if not records:
-        notes[f"nothing recorded in {METRICS}: not in the learning curves"].append(name)
+    if not records and file == METRICS:
+        notes[f"nothing recorded in {file}: not in the {where}"].append(name)
     # Metrics of updates may be undefined, such as the explained variance of equal returns.
     if infinite := sorted(not_finite - UPDATE_METRICS.keys()):
         notes[f"not a finite number in some records: {', '.join(infinite)}, left out there"].append(name)

@@ -1,0 +1,89 @@
+"""One look for each method throughout the page: the hue of its agent, a shade and a dash pattern."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+LIGHT = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
+"""Hues on a white page: those of Okabe and Ito, which stay apart for colour-blind readers."""
+DARK = ("#3f94e0", "#f07a2a", "#1fb389", "#d773b3", "#f5d24a", "#a5dcff", "#e8e8e8")
+"""The same hues on a dark page."""
+_PREFERRED = {"mg": 0, "mvo": 1, "tamar": 2, "mvp": 3, "mean_risk": 4, "cvar": 4, "mvpi": 5}
+"""The hue of an agent on every page, unless another agent has it already. Those that are risk-neutral are grey."""
+_NEUTRAL = 6
+DASHES = ("", "7 3", "2 3", "9 3 2 3")
+"""SVG dash patterns."""
+SHADES = (0.0, 0.3, 0.5)
+"""How much black, or white on a dark page, is mixed into a hue."""
+MAX_LINES = 7
+"""Lines of a panel that are shown at first; the others are in a menu."""
+
+
+class Palette:
+    """The looks of methods.
+
+    Methods of one agent, such as MG with several lambdas, share a hue and differ in shade and dash pattern, as do
+    agents beyond the seventh. Twelve methods of one hue look different.
+    """
+
+    def __init__(self, agents: Mapping[str, str]) -> None:
+        """`agents` holds the agent of each method, in the order of the page."""
+        self.methods = list(agents)
+        hue_of = _hues(list(dict.fromkeys(agents.values())))
+        taken: Counter[int] = Counter()
+        self._looks: dict[str, tuple[int, int]] = {}
+        for method, agent in agents.items():
+            hue = hue_of[agent]
+            self._looks[method] = hue, taken[hue]
+            taken[hue] += 1
+
+    def index(self, method: str) -> int:
+        """The number of a method, by which the page knows its colour."""
+        return self.methods.index(method)
+
+    def colour(self, method: str, dark: bool = False) -> str:
+        """The colour as #rrggbb."""
+        hue, variant = self._looks[method]
+        return _mixed((DARK if dark else LIGHT)[hue], 255 if dark else 0, SHADES[variant % len(SHADES)])
+
+    def dash(self, method: str) -> str:
+        """The SVG dash pattern."""
+        return DASHES[self._looks[method][1] % len(DASHES)]
+
+    def styles(self) -> str:
+        """CSS variables --m0, --m1, ... for the light and the dark page."""
+        light, dark = (
+            "".join(f"--m{i}:{self.colour(method, is_dark)};" for i, method in enumerate(self.methods))
+            for is_dark in (False, True)
+        )
+        return (
+            f":root{{{light}}}\n"
+            f"@media (prefers-color-scheme: dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
+            f":root[data-theme=dark]{{{dark}}}"
+        )
+
+
+def _hues(agents: Sequence[str]) -> dict[str, int]:
+    """Agent -> the hue that it prefers, or else a free one, or if there is none any."""
+    hues: dict[str, int] = {}
+    for number, agent in enumerate(sorted(agents, key=lambda agent: agent not in _PREFERRED)):
+        free = [hue for hue in range(len(LIGHT)) if hue not in hues.values()]
+        preferred = _PREFERRED.get(agent, _NEUTRAL)
+        hues[agent] = preferred if preferred in free else free[0] if free else number % len(LIGHT)
+    return hues
+
+
+def shown_first(agents: Mapping[str, str], most: int = MAX_LINES) -> set[str]:
+    """The methods of a panel that are shown at first: of each agent the first, then of each the second, and so on."""
+    turns: Counter[str] = Counter()
+    order = []
+    for position, (method, agent) in enumerate(agents.items()):
+        order.append((turns[agent], position, method))
+        turns[agent] += 1
+    return {method for _, _, method in sorted(order)[:most]}
+
+
+def _mixed(colour: str, towards: int, share: float) -> str:
+    parts = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    return "#" + "".join(f"{round(part + (towards - part) * share):02x}" for part in parts)
