@@ -1,16 +1,117 @@
-"""What the documents point at is there."""
+"""What the documents say is so: links lead somewhere, code runs, and generated pages are complete."""
 
+import doctest
+import importlib.util
 import re
 from pathlib import Path
 
 import pytest
 
+import steadyrl
+
 ROOT = Path(__file__).parents[1]
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+DOCS = ROOT / "docs"
+PAGES = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WITH_CODE = [page for page in (ROOT / "README.md", *DOCS.glob("*.md")) if CODE.search(page.read_text())]
+BUDGET = re.compile(r"(total_episodes|total_timesteps)=([\d_]+)")
+FILES = {"your_own_maze.md": {"maze.txt": ". . . . .\nS # # # G\n. . R . ."}}
+"""Page -> files that it tells its readers to make."""
+OPTIONAL = ("stable_baselines3", "wandb", "mlflow", "gymnax")
+"""Packages that may be missing; blocks that name them are then left out."""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def shortened(budget):
+    """Up to 2,000 a budget is what the code around it needs; more is what its output needs."""
+    name, number = budget.groups()
+    return f"{name}={number if int(number) <= 2_000 else 200}"
+
+
+def name_of(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#\s]+)", page.read_text())
     missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert not missing
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) < 150
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Agents that have hardly learned: a constant action is better.
+@pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
+def test_code_runs_with_small_budgets(page, tmp_path, monkeypatch):
+    missing = [package for package in OPTIONAL if importlib.util.find_spec(package) is None]
+    blocks = [block for block in CODE.findall(page.read_text()) if not block.startswith(">>>")]
+    code = "\n".join(block for block in blocks if not any(package in block for package in missing))
+    if blocks and not code:
+        pytest.skip(f"{' and '.join(missing)} not installed")
+    program = compile(BUDGET.sub(shortened, code), name_of(page), "exec")
+    if "import steadyrl" not in code:  # Fragments, whose syntax is right.
+        return
+    for name, text in FILES.get(page.name, {}).items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    exec(program, {"__name__": "page"})
+
+
+@pytest.mark.parametrize("page", [page for page in WITH_CODE if ">>>" in page.read_text()], ids=name_of)
+def test_examples_print_what_the_page_says(page):
+    blocks = [block for block in CODE.findall(page.read_text()) if block.startswith(">>>")]
+    assert blocks
+    for block in blocks:
+        test = doctest.DocTestParser().get_doctest(block, {}, name_of(page), None, None)
+        assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_the_api_reference_has_every_public_name(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+    import generated_pages
+
+    text = (DOCS / "api.md").read_text() + generated_pages.other_names()
+    objects = re.findall(r"auto(?:class|function):: ([\w.]+)", text)
+    documented = {name.rpartition(".")[2] for name in objects}
+    modules = {"callbacks", "exact", "risk"}
+    assert set(steadyrl.__all__) - modules <= documented
+    assert set(steadyrl.callbacks.__all__) <= documented
+
+
+def test_names_and_pages_that_are_listed_nowhere_are_added(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+    import generated_pages
+
+    monkeypatch.setattr(generated_pages, "DOCS", tmp_path)
+    (tmp_path / "api.md").write_text(" ".join(name for name in steadyrl.__all__ if name not in ("load", "PPO")))
+    (tmp_path / "index.md").write_text("api\n*environments\n")
+    (tmp_path / "jax_environments.md").write_text("")
+    assert generated_pages.other_pages() == ""
+    (tmp_path / "news.md").write_text("")
+    assert generated_pages.other_pages().splitlines()[-2:] == ["news", "```"]
+    added = generated_pages.other_names()
+    assert ".. autoclass:: steadyrl.PPO" in added
+    assert ".. autofunction:: steadyrl.load" in added
+
+
+def test_generated_pages_have_every_command_and_every_setting(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+    import generated_pages
+
+    from steadyrl.agents import AGENTS
+    from steadyrl.agents.describe import settings_of
+    from steadyrl.cli.main import _commands
+
+    monkeypatch.setenv("COLUMNS", "80")
+    commands = generated_pages.commands()
+    for name in _commands():
+        assert f"## steadyrl {name}\n" in commands
+        assert f"usage: steadyrl {name} " in commands
+    settings = generated_pages.settings()
+    for kind in AGENTS.values():
+        section = settings.split(f"## {kind.__name__}\n")[1].split("\n## ")[0]
+        for setting in settings_of(kind):
+            assert re.search(rf"^`{setting.name} = .*`\n: ", section, re.MULTILINE), (kind, setting.name)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from steadyrl.runs.frontier import frontier as frontier
     from steadyrl.training.loop import learn_together as learn_together
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _AGENTS = (
     "DQN",
