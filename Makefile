@@ -33,13 +33,8 @@ docs: $(SITE)  ## The documentation site, in docs/_build/html; a warning or a br
 signatures: $(ALL)  ## Rewrite the typed keyword arguments of the agents after a change of settings.
 	@$(BIN)/python -m steadyrl.agents.make_signatures
 
-bench: $(ALL)  ## Measure speed, ours and that of others; prints ratios.
-	@$(BIN)/python -m benchmarks.speed.maze
-	@$(BIN)/python -m benchmarks.speed.collect
-	@$(BIN)/python -m benchmarks.speed.ppo
-	@$(BIN)/python -m benchmarks.speed.off_policy
-	@$(BIN)/python -m benchmarks.speed.checkpoint_cost
-	@$(BIN)/python -m benchmarks.speed.finished_runs
+bench: $(ALL)  ## Measure speed, ours and that of others, in 15 minutes: a table, and docs/benchmarks.md.
+	@$(BIN)/python -m benchmarks.speed.all
 
 clean:  ## Remove the virtual environment, the site and what runs wrote.
 	rm -rf $(VENV) results runs docs/_build
@@ -53,7 +48,8 @@ $(READY): pyproject.toml constraints.txt
 
 $(ALL): $(READY)
 	@echo "Installing what development needs (once; a minute or two) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,box2d,mujoco,fast,film,tensorboard,ray]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,box2d,mujoco,fast,film,tensorboard,ray]' flax seaborn six
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt gymnax
 	@touch $@
 
 $(SITE): $(READY)

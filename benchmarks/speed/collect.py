@@ -14,11 +14,12 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from benchmarks.peers import environment
+from benchmarks.speed.table import Row
 
 EPISODES = 30
 HIDDEN = (128, 128)
@@ -118,6 +119,23 @@ def peer_rate(name, rounds):
     with environment.start("benchmarks.peers.turns", json.dumps(run)) as process:
         process.read_line()
         return float(np.median([json.loads(process.ask("1")) for _ in range(rounds)]))
+
+
+def rows(peers: bool = True, rounds: int = 7) -> Iterator[Row]:
+    """For the table of all benchmarks."""
+    theirs: dict[str, dict[str, float]] = {}
+    for title, (name, engine, before, peer) in CASES.items():
+        try:
+            training, replaying, *_ = measure(name, engine, before, rounds)
+        except (ImportError, ValueError) as error:
+            print(f"{title}: not measured: {error}")
+            continue
+        if peers and peer not in theirs:
+            theirs[peer] = {"Stable-Baselines3": peer_rate(peer, rounds)}
+        others = theirs.get(peer, {})
+        yield Row(
+            f"collecting in {title} ({engine})", "steps/s", training, others, replaying, note="the simulator alone"
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -7,7 +7,7 @@ Each way trains MG in CartPole-v1 with the seeds 0, 1, ..., from the start of it
 - sweep: a process for each core, pinned, one thread each, with a compilation cache that is empty at first;
 - sweep again: the same with the cache that the first has filled;
 - ray: the same on a Ray cluster of this machine alone, which is started and stopped for it;
-- one by one: `steadyrl train` for each seed, with all cores;
+- one by one: `steadyrl train` for each seed, with all cores, and with a compilation cache that is empty at first;
 - side by side: as many of these at a time as there are cores, each with all cores.
 
 It is checked that sweep, sweep again and ray end with the same bits.
@@ -46,7 +46,7 @@ def train_all(way, folder, runs, episodes):
 
     def train(seed):
         one = ("--seed", seed, *budget, "--out", out / str(seed), "--no-progress")
-        steadyrl(folder / "none", "train", "CartPole-v1", *one)
+        steadyrl(folder / f"cache of {way}", "train", "CartPole-v1", *one)
 
     with ThreadPoolExecutor(CORES if way == "side by side" else 1) as pool:
         list(pool.map(train, range(runs)))

@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import jax
 import numpy as np
 
 import steadyrl
+from benchmarks.speed.table import Row
 from steadyrl.envs.resolve import resolve
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
@@ -50,6 +51,32 @@ def plain(mdp, theta, V, settings):
     return time.perf_counter() - start, PLAIN_ROUNDS * settings.episodes_per_update, steps
 
 
+def measure(seeds, episodes, stages):
+    """Rows of each stage: seconds, episodes and steps of the compiled program; seconds, episodes, steps of the loop."""
+    env, chunk = resolve("steadyrl/GuardedMaze-v0"), episodes // stages
+
+    def make_agents():
+        return [steadyrl.MeanGini(env, seed=seed, **PAPER) for seed in range(seeds)]
+
+    compiled(make_agents(), 50)  # Compiles.
+    agents, measured = make_agents(), []
+    for _ in range(stages):
+        learner = agents[0].learner
+        seconds, steps = compiled(agents, chunk)
+        measured.append((seconds, seeds * chunk, steps, learner))
+    mdp, settings = env.unwrapped.maze.mdp, agents[0].settings
+    return [(*ours, *plain(mdp, learner.theta, learner.phi, settings)) for *ours, learner in measured]
+
+
+def rows(peers: bool = True, seeds: int = 10, episodes: int = 20_000, stages: int = 4) -> Iterator[Row]:
+    """For the table of all benchmarks."""
+    measured = measure(seeds, episodes, stages)
+    total = sum(row[1] for row in measured)
+    plain_seconds = sum(row[1] * row[3] / row[4] for row in measured)
+    ours = total / sum(row[0] for row in measured)
+    yield Row(f"MG in the maze, {seeds} seeds in one program", "episodes/s", ours, {"NumPy": total / plain_seconds})
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -57,27 +84,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--episodes", type=int, default=50_000, help="of each seed")
     parser.add_argument("--stages", type=int, default=10, help="equal parts of the training")
     options = parser.parse_args(arguments)
-    env, chunk = resolve("steadyrl/GuardedMaze-v0"), options.episodes // options.stages
-
-    def make_agents():
-        return [steadyrl.MeanGini(env, seed=s, **PAPER) for s in range(options.seeds)]
-
-    compiled(make_agents(), 50)  # Compiles.
-    agents, stages = make_agents(), []
-    for _ in range(options.stages):
-        learner = agents[0].learner
-        stages.append((*compiled(agents, chunk), learner))
-    total, steps = (sum(stage[i] for stage in stages) for i in (0, 1))
+    chunk = options.episodes // options.stages
+    measured = measure(options.seeds, options.episodes, options.stages)
+    total, steps = (sum(row[i] for row in measured) for i in (0, 2))
     print(
         f"MG, {options.seeds} seeds x {options.episodes:,} episodes ({steps:,} steps), jax {jax.__version__}: "
         f"{total:.1f} s compiled"
     )
     print(f"{'stage':<28}{'compiled':>26}{'plain NumPy':>24}{'ratio':>10}")
     plain_total = 0.0
-    for k, (seconds, steps, learner) in enumerate(stages):
-        p_seconds, p_episodes, p_steps = plain(env.unwrapped.maze.mdp, learner.theta, learner.phi, agents[0].settings)
-        rate, p_rate = options.seeds * chunk / seconds, p_episodes / p_seconds
-        plain_total += options.seeds * chunk / p_rate
+    for k, (seconds, episodes, steps, p_seconds, p_episodes, p_steps) in enumerate(measured):
+        rate, p_rate = episodes / seconds, p_episodes / p_seconds
+        plain_total += episodes / p_rate
         title = f"episodes {k * chunk:,}-{(k + 1) * chunk:,}"
         print(
             f"{title:<28}{rate:>12,.0f} ep/s {steps / seconds / 1e6:>5.2f} M/s"

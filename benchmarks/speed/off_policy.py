@@ -16,11 +16,12 @@ they are not there yet (see `peers/environment.py`).
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.learning.compare import Family
 from benchmarks.peers import environment
+from benchmarks.speed.table import Row
 
 CORES = len(os.sched_getaffinity(0))
 TITLES = {"ours": "steadyrl", "sbx": "SBX", "sb3": "Stable-Baselines3"}
@@ -142,6 +144,21 @@ def report(case, rates):
     if limit:
         lines.append(f"{LIMIT}: {limit:,.0f} updates/s, {limit / ours:.2f} times ours")
     return "\n".join(lines)
+
+
+def rows(peers: bool = True, rounds: int = 2, steps: int = 500) -> Iterator[Row]:
+    """For the table of all benchmarks: the peers with the rounds of updates that suit them, and all cores or one."""
+    for name in ("TD3", "DQN"):
+        case = dataclasses.replace(CASES[name], steps=steps if name == "TD3" else 2 * steps)
+        rates = measure(case, rounds, ("sbx", "sb3") if peers else ())
+        limit = rates.pop(LIMIT, None)
+        best: dict[str, float] = {}
+        for side, rate_ in rates.items():
+            best[side.library] = max(rate_, best.get(side.library, 0.0))
+        ours = best.pop("ours")
+        others = {TITLES[library]: rate_ for library, rate_ in best.items()}
+        note = "" if limit is None else "matrix products alone, in NumPy"
+        yield Row(f"{name} in {case.env}", "steps/s", ours, others, limit, note=note)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -22,7 +22,7 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import product
 
@@ -34,6 +34,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.peers import environment
 from benchmarks.speed.collect import RecordedTraining
 from benchmarks.speed.limits import Physics, PPOProducts
+from benchmarks.speed.table import Row
 
 ENV = "steadyrl/HalfCheetah-v0"
 SHAPE = {"inputs": 18, "actions": 6, "hidden": [256, 256], "episodes": 10, "length": 500, "passes": 5}
@@ -150,11 +151,23 @@ def measure(rounds, peers=PEERS):
     return {name: statistics.median(turn[name] for turn in turns[WARM_UP:]) for name in turns[0]}, variants
 
 
+def fastest_products(seconds):
+    """Acting or passes -> seconds and name of the library that is fastest at its products."""
+    return {part: min((s, name[1]) for name, s in seconds.items() if name[0] == part) for part in ("acting", "passes")}
+
+
+def rows(peers: bool = True, rounds: int = 5) -> Iterator[Row]:
+    """For the table of all benchmarks."""
+    seconds, variants = measure(rounds, PEERS if peers else ())
+    limit = seconds["physics"] + sum(s for s, _ in fastest_products(seconds).values())
+    others = {PEERS[library]: STEPS / seconds[library] for library in variants}
+    name, note = "MG-PPO in HalfCheetah (mujoco)", "physics and matrix products alone"
+    yield Row(name, "steps/s", STEPS / seconds["ours"], others, STEPS / limit, note=note)
+
+
 def report(seconds, variants):
     """The table, and its ratios."""
-    fastest = {
-        part: min((s, name[1]) for name, s in seconds.items() if name[0] == part) for part in ("acting", "passes")
-    }
+    fastest = fastest_products(seconds)
     products = sum(s for s, _ in fastest.values())
     ours, limit = seconds["ours"], seconds["physics"] + products
     rows = {"steadyrl, MG-PPO": ours}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from steadyrl.agents import Reinforce as Reinforce
     from steadyrl.agents import Tamar as Tamar
     from steadyrl.agents import load as load
+    from steadyrl.envs.jax_gymnasium import from_jax as from_jax
     from steadyrl.evaluation.compare import Comparison as Comparison
     from steadyrl.evaluation.compare import compare as compare
     from steadyrl.evaluation.evaluate import evaluate as evaluate
@@ -75,6 +76,7 @@ _HOMES = {
     "compare": "steadyrl.evaluation.compare",
     "evaluate": "steadyrl.evaluation.evaluate",
     "film": "steadyrl.evaluation.film.film",
+    "from_jax": "steadyrl.envs.jax_gymnasium",
     "frontier": "steadyrl.runs.frontier",
     "learn_together": "steadyrl.training.loop",
 }

@@ -86,7 +86,7 @@ def test_the_example_of_help_runs(kind, monkeypatch):
 
 def test_the_signature_has_all_settings_as_keywords_with_types():
     parameters = inspect.signature(MeanGini).parameters
-    assert list(parameters)[:4] == ["env", "seed", "engine", "risk_aversion"]
+    assert list(parameters)[:5] == ["env", "seed", "engine", "workers", "risk_aversion"]
     assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in list(parameters.values())[1:])
     assert parameters["risk_aversion"].annotation == float | tuple[float, float]
     assert parameters["clip_range"].default == PPO.Settings().clip_range, "a setting with mean='ppo' alone"

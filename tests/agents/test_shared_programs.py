@@ -11,7 +11,7 @@ import pytest
 from toy_envs import BOX, TINY, walk
 
 from steadyrl.agents import AGENTS, DQN, PPO, TD3, MeanGini
-from steadyrl.training.engines import compiled, host, replay
+from steadyrl.training.engines import host, program, replay
 from steadyrl.training.loop import learn_together
 
 MAZE = "steadyrl/GuardedMaze-v0"
@@ -35,7 +35,7 @@ GINI = (
 )
 CRITIC = {"risk_discount": 0.95, "risk_gae_lambda": 0.5, "risk_critic_learning_rate": 0.1}
 CASES = {
-    "compiled": (compiled._compiled_rounds, MeanGini, {"env": MAZE}, 100, GINI[0], GINI[1] | CRITIC),
+    "compiled": (program._compiled_rounds, MeanGini, {"env": MAZE}, 100, GINI[0], GINI[1] | CRITIC),
     "vpg": (host._update, MeanGini, {"env": "CartPole-v1", **SMALL, "mean": "vpg", "credit": "trajectory"}, 50, *GINI),
     "ppo": (
         host._update,
@@ -163,14 +163,14 @@ def test_agents_with_different_numbers_learn_together():
 
     together = [make(*one) for one in numbers]
     learn_together(together, total_episodes=150, progress_bar=False)
-    programs = compiled._compiled_rounds._cache_size()
+    programs = program._compiled_rounds._cache_size()
     for agent, one in zip(together, numbers, strict=True):
         alone = make(*one)
         learn_together([alone], total_episodes=150, progress_bar=False, vmap_width=5)
         assert_same(agent, alone)
         for x, y in zip(agent.history, alone.history, strict=True):
             assert {**x, "time": 0} == {**y, "time": 0}
-    assert compiled._compiled_rounds._cache_size() == programs
+    assert program._compiled_rounds._cache_size() == programs
     same_seed = make(0, 5.0, 0.999)
     learn_together([same_seed], total_episodes=150, progress_bar=False, vmap_width=5)
     assert not np.array_equal(same_seed.learner.theta, together[0].learner.theta)

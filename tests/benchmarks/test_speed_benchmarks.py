@@ -16,9 +16,15 @@ from benchmarks.speed import (
     limits,
     maze,
     off_policy,
+    packing,
     ppo,
+    ppo_parts,
     replay,
     runs_per_hour,
+    scaling,
+    start,
+    td3_parts,
+    workers,
 )
 
 pytestmark = pytest.mark.slow
@@ -45,6 +51,26 @@ def test_maze(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "MG, 2 seeds x 100 episodes" in printed
     assert re.search(r"episodes 50-100 .* ep/s", printed)
+    (row,) = maze.rows(seeds=2, episodes=100, stages=2)
+    assert row.ours > 0
+    assert row.peers["NumPy"] > 0
+
+
+def test_workers(capsys):
+    workers.main(["--rounds", "1", "--milliseconds", "0.01", "--length", "5", "--workers", "0", "1"])
+    assert re.search(r"1 workers .* steps/s .* times 0", capsys.readouterr().out)
+
+
+def test_start(capsys):
+    start.main(["--rounds", "1"])
+    assert re.match(r"nothing compiled .* s, compiled before .* s, --help .* s", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("part", ["eta", "batch", "seeds"])
+def test_scaling(part, tmp_path):
+    (series,) = scaling.measure([part], quick=True)
+    assert all(len(values) == len(series.sizes) == 2 for values in series.values.values())
+    assert min(min(values) for values in series.values.values()) > 0
 
 
 def test_collect_replays_the_same_episodes(monkeypatch, capsys):
@@ -64,6 +90,24 @@ def test_ppo_without_peers(small_ppo, capsys):
     printed = capsys.readouterr().out
     assert "limit: physics + products" in printed
     assert "Stable-Baselines3" not in printed
+
+
+def test_the_parts_of_ppo(small_ppo, capsys):
+    ppo_parts.main(["--rounds", "1"])
+    assert "ratio: " in capsys.readouterr().out
+
+
+def test_the_parts_of_td3(monkeypatch, capsys):
+    monkeypatch.setattr(td3_parts, "SETTINGS", {**TINY, "hidden": (8, 8)})
+    td3_parts.main(["--rounds", "1"])
+    assert "products of the update, in XLA" in capsys.readouterr().out
+
+
+def test_padded_and_packed_updates(monkeypatch, capsys):
+    name = "MG-PPO, whole batches"
+    monkeypatch.setitem(packing.AGENTS, name, packing.AGENTS[name] | {"hidden": (8,), "inner_updates": 1})
+    packing.main(["--rounds", "1", "--only", name])
+    assert re.search(name + r" +16,384 +6,144", capsys.readouterr().out)
 
 
 def test_the_products_of_a_gradient_are_those_of_a_linear_network():

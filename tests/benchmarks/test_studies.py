@@ -8,6 +8,7 @@ import exact_ascent
 import gini_estimators
 import markdown_page
 import numpy as np
+import pendulum_start
 import ppo_ratios
 import pytest
 import return_capping
@@ -168,6 +169,22 @@ def test_the_page_of_return_capping_has_the_stored_sections(tmp_path):
     heads = [[line for line in page.splitlines() if line.startswith(("#", "| world"))] for page in (written, stored)]
     assert heads[0] == heads[1]
     assert (tmp_path / "return_capping.png").stat().st_size > 10_000
+
+
+def test_tries_in_the_pendulum_are_recorded_once_and_counted(tmp_path, capsys):
+    given = ["--runs", str(tmp_path / "runs.jsonl"), "--page", str(tmp_path / "page.md"), "--seeds", "0"]
+    name = "64x64, rate 1e-3, no noise"
+    for _ in range(2):
+        pendulum_start.main([*given, "--tries", name, "--methods", "PPO", "--episodes", "16", "--long", "1e9"])
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 1
+    pendulum_start.main([*given, "--report"])
+    assert f"| {name} | PPO | 0 of 1 | - | - |" in (tmp_path / "page.md").read_text()
+    assert "risk_warmup" not in pendulum_start.settings_of("64x64, rate 1e-3, lambda rises over 500", "PPO")
+    assert pendulum_start.options_of(name) == {"noise_scale": 0.0}
+    some = [
+        {"try": name, "method": "MG", "seed": k, "learned_after": after} for k, after in enumerate((100, None, 300))
+    ]
+    assert pendulum_start.row(some, name, "MG")[2:] == ["2 of 3", "300", "100, -, 300"]
 
 
 def test_the_films_are_of_runs_that_are_reported():

@@ -15,7 +15,7 @@ from steadyrl.cli.main import main
 from steadyrl.runs.job import run_job
 from steadyrl.runs.scheduler import pending_jobs, train_all
 from steadyrl.runs.sweep import Sweep
-from steadyrl.training.engines import compiled
+from steadyrl.training.engines import program
 from steadyrl.training.engines.engine import DivergedError
 from steadyrl.training.run_folder import is_complete, read_config
 
@@ -39,7 +39,7 @@ def test_runs_that_differ_in_numbers_alone_share_a_job(tmp_path):
 
 
 def test_unused_slots_repeat_the_last_agent():
-    assert [call.tolist() for call in compiled._assign_slots(7, 5)] == [[0, 1, 2, 3, 4], [5, 6, 6, 6, 6]]
+    assert [call.tolist() for call in program._assign_slots(7, 5)] == [[0, 1, 2, 3, 4], [5, 6, 6, 6, 6]]
 
 
 def test_bits_do_not_depend_on_the_slot(monkeypatch):
@@ -47,7 +47,7 @@ def test_bits_do_not_depend_on_the_slot(monkeypatch):
     results = []
     for slot in range(5):
         call = np.where(np.arange(5) == slot, 0, 1)
-        monkeypatch.setattr(compiled, "_assign_slots", lambda agents, width, call=call: [call])
+        monkeypatch.setattr(program, "_assign_slots", lambda agents, width, call=call: [call])
         agents = [MeanGini(MAZE, seed=7), MeanGini(MAZE, seed=11, risk_aversion=0.4)]
         learn_together(agents, total_episodes=500, progress_bar=False, vmap_width=5)
         results.append(np.asarray(agents[0].learner.theta))
@@ -153,7 +153,7 @@ def test_runs_that_diverge_do_not_stop_the_others_of_their_job(tmp_path, in_proc
 
 
 def test_a_run_that_diverges_late_keeps_what_it_learned(tmp_path, monkeypatch):
-    calls, check = [], compiled.check_finite
+    calls, check = [], program.check_finite
 
     def diverge_at_second_call(agents, learners):
         calls.append(len(agents))
@@ -163,7 +163,7 @@ def test_a_run_that_diverges_late_keeps_what_it_learned(tmp_path, monkeypatch):
 
     (whole,) = pending_jobs(sweep(seeds=(0, 1, 2), episodes=1500).cells(tmp_path / "whole"))
     run_job(whole)
-    monkeypatch.setattr(compiled, "check_finite", diverge_at_second_call)
+    monkeypatch.setattr(program, "check_finite", diverge_at_second_call)
     (job,) = pending_jobs(sweep(seeds=(0, 1, 2), episodes=1500).cells(tmp_path / "out"))
     _, diverged, _ = job.folders
     with pytest.raises(TrainingInterruptedError, match=f"in 1,000 episodes is saved in {diverged}, and the traceback"):

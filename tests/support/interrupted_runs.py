@@ -24,6 +24,7 @@ CASES = {
     "envpool": ("steadyrl/LunarLander-v0", "mg", {**EPISODIC, "max_episode_steps": 1000}, "envpool"),
     "dqn": ("CartPole-v1", "dqn", REPLAY, "gymnasium"),
     "td3": ("steadyrl/InvertedPendulum-v0", "td3", REPLAY, "gymnasium"),
+    "jax": ("jax_worlds:Counter", "ppo", {**EPISODIC, "inner_updates": 2}, "jax"),
     # ... and those whose learner holds more than parameters and optimizers.
     "tamar": ("CartPole-v1", "tamar", {"hidden": (8,)}, "gymnasium"),
     "mvp": ("CartPole-v1", "mvp", {"hidden": (8,)}, "gymnasium"),
@@ -49,7 +50,7 @@ def make_job(case, folder, seeds=None, **plan):
     """A job of a case, with records, evaluations and a checkpoint after every record; `plan` changes its plan."""
     env, agent, settings, engine = CASES[case]
     # Three records at least.
-    episodes = 14 if "buffer_size" in settings else 2500 if engine == "compiled" else 180
+    episodes = 14 if "buffer_size" in settings else 2500 if engine in ("compiled", "jax") else 180
     defaults = {
         "budget": {"episodes": episodes},
         # A policy for a range of lambdas is evaluated once one of them is chosen.

@@ -18,23 +18,27 @@ from steadyrl.agents import describe, dialled
 from steadyrl.agents.registry import AGENTS
 from steadyrl.agents.representation import represent
 from steadyrl.agents.settings import AgentSettings, EnvKind, unknown_setting
+from steadyrl.base.machine import enable_compilation_cache
 from steadyrl.base.seeding import Stream, play_seeds, stream_generator, stream_key
 from steadyrl.base.settings import canonical
 from steadyrl.envs import spaces
 from steadyrl.envs.description import describe_env, source_from
 from steadyrl.envs.finite import finite_model
+from steadyrl.envs.jax_env import jax_model
 from steadyrl.envs.running_statistics import refuse_running_statistics
 from steadyrl.envs.simulator import Simulator
 from steadyrl.envs.source import AnyEnv, Source
+from steadyrl.rollouts import jax_play
 from steadyrl.rollouts.acting import Actor
 from steadyrl.rollouts.collector import Limits, collect
 from steadyrl.rollouts.compiled import sample_episodes
 from steadyrl.rollouts.episodes import Episodes
 from steadyrl.rollouts.normalization import RunningMoments
 from steadyrl.rollouts.simulators.choose import UnsupportedEngineError, checked_engine, simulator_for
+from steadyrl.rollouts.worker_count import checked_workers
 from steadyrl.training import checkpoint
 from steadyrl.training.acting import make_actor
-from steadyrl.training.algorithm import Algorithm, Learner, OffPolicy, Tabular
+from steadyrl.training.algorithm import Algorithm, Learner, OffPolicy, Tabular, acts_in_jax
 from steadyrl.training.checkpoint import AgentFile
 from steadyrl.training.learn import learn
 from steadyrl.training.loggers import Logger
@@ -70,7 +74,13 @@ class Agent:
             AGENTS[cls.name] = cls
 
     def __init__(
-        self, env: AnyEnv | Source, *misplaced: Any, seed: int = 0, engine: str = "auto", **settings: Any
+        self,
+        env: AnyEnv | Source,
+        *misplaced: Any,
+        seed: int = 0,
+        engine: str = "auto",
+        workers: int | str = 0,
+        **settings: Any,
     ) -> None:
         if misplaced:
             raise TypeError(
@@ -81,6 +91,9 @@ class Agent:
         refuse_running_statistics(source.env)
         given = self.chosen(settings, *source.spaces)
         self._set_up(source, *source.spaces, self.settings_of(given), seed, engine)
+        within = "learns within episodes, so they cannot be played elsewhere. Leave workers out."
+        obstacle = f"{self.name} {within}" if self.algorithm.batch_kind in ("replay", "online") else None
+        self.workers = checked_workers(workers, source, self.engine, self.settings.n, obstacle)
 
     def __repr__(self) -> str:
         return represent(self)
@@ -132,6 +145,7 @@ class Agent:
     ) -> None:
         """Become an untrained agent; or, to be restored from a file, one whose parameters are shapes without values."""
         spaces.check_spaces(observation_space, action_space)
+        enable_compilation_cache()
         self.source, self.env = source, source.env
         self.observation_space, self.action_space = observation_space, action_space
         finite = isinstance(self.env, gym.Env) and finite_model(self.env) is not None
@@ -144,7 +158,8 @@ class Agent:
         self.settings = settings.resolve(self.env_kind)
         self.seed = _checked_seed(seed)
         self.algorithm = self.build()
-        self.engine = checked_engine(engine, self.env, self.algorithm.compilable)
+        self.engine = checked_engine(engine, self.env, self.algorithm.compilable, acts_in_jax(self.algorithm))
+        self.workers = 0
         self.learner = self._initial_learner() if untrained else jax.eval_shape(self._initial_learner)
         self.replay_buffer: ReplayBuffer | None = None
         if self.algorithm.batch_kind == "replay":
@@ -267,6 +282,7 @@ class Agent:
     def play(self, episodes: int, seed: int, deterministic: bool = False) -> Episodes:
         """Whole episodes of the learned policy in the agent's own environment."""
         compiled = self.play_compiled(self.env, episodes, seed, deterministic)
+        compiled = compiled or self.play_in_jax(self.env, play_seeds(seed, episodes), deterministic)
         if compiled is not None:
             return compiled
         if self._simulator is None:
@@ -283,6 +299,16 @@ class Agent:
             return None
         key = stream_key(seed, Stream.EVALUATION)
         return sample_episodes(model, self.probabilities(deterministic), episodes, key, first)
+
+    def play_in_jax(self, env: Any, seeds: Sequence[int], deterministic: bool = False) -> Episodes | None:
+        """A whole episode from each seed, played in a compiled program of a JAX environment; None if it is no such."""
+        model = jax_model(env) if self.engine == "jax" else None
+        if model is None:
+            return None
+        if self.risk_aversion_range is not None:
+            raise dialled.needs_a_lambda(self)
+        policy = cast(Any, self.algorithm).policy
+        return jax_play.play_seeds(model, policy, self.learner.theta, self.learner.seen, seeds, deterministic)
 
     def probabilities(self, deterministic: bool = False) -> NDArray[np.float64]:
         """[S, A]: the policy as a table; an error if it is a network."""

@@ -39,6 +39,8 @@ _ARGUMENTS = {
     "env": "A Gymnasium id, 'module:factory', an environment, a function that creates one, or a vector environment.",
     "seed = 0": "Of all random numbers of training. At least 0.",
     "engine = auto": f"What simulates training episodes: 'auto' or one of {', '.join(map(repr, ENGINES))}.",
+    "workers = 0": "How many processes play training episodes, for environments that are slow in Python; 0 for none, "
+    "'auto' to measure the environment. Results do not depend on it.",
 }
 """What constructors take besides settings."""
 
@@ -94,12 +96,13 @@ def _kinds(agent: Any) -> Mapping[str, Any]:
 
 
 def _signature(agent: Any) -> inspect.Signature:
-    """`env`, `seed`, `engine` and every setting; defaults are those of the default choice."""
+    """`env`, `seed`, `engine`, `workers` and every setting; defaults are those of the default choice."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = [
         inspect.Parameter("env", inspect.Parameter.POSITIONAL_OR_KEYWORD),
         inspect.Parameter("seed", keyword, default=0, annotation=int),
         inspect.Parameter("engine", keyword, default="auto", annotation=str),
+        inspect.Parameter("workers", keyword, default=0, annotation=int | str),
     ]
     settings = [
         inspect.Parameter(each.name, keyword, default=each.field.default, annotation=next(iter(each.types.values())))

@@ -53,7 +53,8 @@ class EpisodicUpdate(PolicyGradientUpdate):
             eta, risk = self.measure.weights(Sample(R, jnp.ones_like(R), jnp.ones_like(R, bool)), risk)
             weight = eta if self.measure.contains_mean else weight + self.risk_aversion * eta
             metrics = weight_metrics(eta)
-        weights = batch.weights(Weighting(jnp.zeros_like(R), weight[:, None] * jnp.ones_like(batch.state_visits)))
+        per_visit = batch.rows.spread(weight)[:, None] * jnp.ones_like(batch.state_visits)
+        weights = batch.weights(Weighting(jnp.zeros_like(R), per_visit))
 
         def objective(theta: Any) -> Any:
             return (weights * self.log_prob(theta, batch)).sum()

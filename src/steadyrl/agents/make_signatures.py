@@ -23,6 +23,12 @@ from typing import Literal, TypedDict
 
 Auto = Literal["auto"] | None
 """Chooses a default that depends on other settings or on the environment."""
+
+
+class Execution(TypedDict, total=False):
+    """How training is run; results do not depend on it."""
+
+    workers: int | Literal["auto"]
 '''
 
 
@@ -38,7 +44,7 @@ def _class(agent: Any) -> str:
         for name in (described.name, *described.aliases):
             kinds.setdefault(name, {}).update(dict.fromkeys(_parts(described)))
     lines = [f"    {name}: {' | '.join(sorted(parts, key=_place))}" for name, parts in kinds.items()]
-    head = f'class {agent.__name__}Kwargs(TypedDict, total=False):\n    """Settings of `{agent.__name__}`."""\n'
+    head = f'class {agent.__name__}Kwargs(Execution, total=False):\n    """Settings of `{agent.__name__}`."""\n'
     return "\n".join([head, *lines, ""])
 
 

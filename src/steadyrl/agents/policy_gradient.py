@@ -93,7 +93,7 @@ class PolicyGradientUpdate:
         return self.policy.log_prob(theta, batch.observations, batch.actions)
 
     def credit_steps(self, learner: Learner, batch: Batch) -> tuple[Learner, Array, Metrics]:
-        """[n, T]: lambda times the risk credit of each step, 0 without a critic; the critic learns from the batch."""
+        """[K, T]: lambda times the risk credit of each step, 0 without a critic; the critic learns from the batch."""
         if self.critic is None:
             return learner, jnp.float32(0), {}
         credit = self.critic.advantages(learner.risk, batch.steps)
@@ -104,18 +104,14 @@ class PolicyGradientUpdate:
         return learner._replace(risk=risk), aversion * credit, metrics
 
     def lambdas(self, batch: Batch) -> Any:
-        """The lambda of all episodes; or [n, 1], that of each."""
+        """The lambda of all episodes; or [K, 1], that of each row."""
         if batch.levels is None:
             return self.risk_aversion
-        return lambda_at(batch.levels)[:, None]
+        return batch.rows.spread(lambda_at(batch.levels))[:, None]
 
     def risk_returns(self, batch: Batch) -> Array:
         """[n]: the returns that `measure` is of."""
-        if self.risk_discount is None:
-            return batch.returns
-        rewards = batch.steps.rewards
-        returns: Array = (rewards * self.risk_discount ** jnp.arange(rewards.shape[-1])).sum(axis=-1)
-        return returns
+        return batch.returns if self.risk_discount is None else batch.steps.returns(self.risk_discount)
 
     def descend(self, learner: Learner, gradient: Any) -> Learner:
         """The learner after one step of the policy down `gradient`."""

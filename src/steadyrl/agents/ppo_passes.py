@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -11,10 +12,11 @@ from jax import Array
 
 from steadyrl.training.algorithm import Learner, Metrics
 from steadyrl.training.minibatches import Minibatches
+from steadyrl.training.rows import Part, Rows
 
 
 class PPOSteps(NamedTuple):
-    """Steps to learn from, [n, L] or in any other shape."""
+    """Steps to learn from, [K, L] or in any other shape."""
 
     observations: Array
     actions: Array
@@ -34,7 +36,7 @@ class PPOSteps(NamedTuple):
 
 
 RiskWeights = Callable[[Array], tuple[Array, Any]]
-"""From the log ratios of steps to risk weights, one for each trajectory or step, and the measure's new state."""
+"""From the log ratios of steps to their risk weights, or one for each row, and the measure's new state."""
 
 
 class Steppable(Protocol):
@@ -63,9 +65,17 @@ class Steppable(Protocol):
         """One step of the value function, if there is one."""
         ...
 
+    def value_gradient(self, learner: Learner, steps: PPOSteps) -> tuple[Array, Any]:
+        """The loss of the value function, and its gradient."""
+        ...
+
+    def move_values(self, learner: Learner, loss_and_gradient: tuple[Array, Any]) -> tuple[Learner, Metrics]:
+        """One step of the value function down its gradient."""
+        ...
+
 
 def whole_passes(
-    ppo: Steppable, learner: Learner, steps: PPOSteps, risk_weights: RiskWeights
+    ppo: Steppable, learner: Learner, steps: PPOSteps, risk_weights: RiskWeights, rows: Rows
 ) -> tuple[Learner, Metrics]:
     """In each pass one step of the policy from all steps, and of the value function from each trajectory in turn.
 
@@ -73,14 +83,12 @@ def whole_passes(
     """
     M = ppo.settings.inner_updates
 
-    def by_trajectory(log_ratios: Array) -> tuple[Array, Any]:
-        weights, state = risk_weights(log_ratios)
-        return weights[:, None], state
-
     def policy_pass(learner: Learner, _: Any) -> tuple[Learner, Metrics]:
-        return ppo.step_policy(learner, steps, by_trajectory)
+        return ppo.step_policy(learner, steps, risk_weights)
 
     def value_pass(learner: Learner, _: Any) -> tuple[Learner, Metrics]:
+        if rows.split and ppo.value is not None:
+            return jax.lax.scan(partial(_step_values_in_parts, ppo, steps, rows), learner, jnp.arange(len(rows.first)))
         return jax.lax.scan(ppo.step_values, learner, steps)
 
     learner, policy_metrics = jax.lax.scan(policy_pass, learner, length=M)
@@ -89,6 +97,23 @@ def whole_passes(
     learner, value_metrics = jax.lax.scan(value_pass, learner, length=M)
     metrics = jax.tree.map(jnp.mean, {**policy_metrics, **value_metrics})
     return learner, {**metrics, "updates": jnp.int32(M)}
+
+
+def _step_values_in_parts(
+    ppo: Steppable, steps: PPOSteps, rows: Rows, learner: Learner, i: Array
+) -> tuple[Learner, Metrics]:
+    """One step of the value function from trajectory `i`, whose gradient is the mean of those of its parts."""
+    T = rows.total(steps.mask.sum(axis=-1))[i]
+
+    def add(total: tuple[Array, Any], part: Part) -> tuple[Array, Any]:
+        own = part.take(steps)
+        own = own._replace(mask=own.mask * part.own[:, None])
+        share = own.mask.sum() / T
+        summed: tuple[Array, Any] = jax.tree.map(lambda x, y: x + share * y, total, ppo.value_gradient(learner, own))
+        return summed
+
+    zeros = jax.tree.map(jnp.zeros_like, (jnp.float32(0), learner.phi))
+    return ppo.move_values(learner, rows.fold(i, add, zeros))
 
 
 def minibatch_passes(
@@ -123,7 +148,7 @@ def _minibatch_pass(
     """One pass; ratios of trajectories are those at its start. Metrics are added to `sums`."""
     log_prob = ppo.policy.log_prob(learner.theta, steps.observations, steps.actions)[..., 0]
     weights, state = risk_weights(log_prob - steps.old_log_prob)
-    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (steps, weights[:, None] * steps.mask))
+    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (steps, weights * steps.mask))
     k_order, k_next = jax.random.split(jax.random.wrap_key_data(learner.key))
     learner = learner._replace(risk=state, key=jax.random.key_data(k_next))
     size = min(ppo.settings.minibatch_size, steps.mask.size)

@@ -23,9 +23,10 @@ from steadyrl.agents.policy_gradient import (
 from steadyrl.agents.ppo_passes import PPOSteps, RiskWeights, minibatch_passes, whole_passes
 from steadyrl.risk import Order, Sample
 from steadyrl.training.algorithm import BatchKind, Learner, Metrics
-from steadyrl.training.batch import EpisodeBatch, batch_from_episodes
+from steadyrl.training.batch import EpisodeBatch, batch_from_episodes, steps_from_episodes
 from steadyrl.training.dial import Dial
 from steadyrl.training.returns import generalized_advantages, rewards_to_go
+from steadyrl.training.rows import WHOLE, Rows
 
 FINAL_STEP_SHARE = 0.1
 """What remains of the step sizes after `annealing_episodes`."""
@@ -92,46 +93,53 @@ class PPOUpdate(PolicyGradientUpdate):
         )
         scale = jnp.float32(1)
         if self.settings.normalise_advantages:
-            normalised, scale = self.normalised(advantages, steps.mask)
+            normalised, scale = self.normalised(advantages, steps.mask, batch.rows)
             steps = steps._replace(advantages=normalised)
         if isinstance(self.value, NormalisedValue):
-            phi = self.value.rescaled(learner.phi, targets, steps.shares, len(targets))
+            phi = self.value.rescaled(learner.phi, targets, steps.shares, batch.returns.size)
             learner = learner._replace(phi=phi)
         returns, state = self.risk_returns(batch), learner.risk
         order = Order.of(returns)
 
         def risk_weights(log_ratios: Array) -> tuple[Array, Any]:
             # From the running estimates as they were: a batch that is used M times is still one sample of returns.
-            return self.risk_weights(state, returns, order, (log_ratios * steps.mask).sum(axis=1), scale)
+            of_trajectories = batch.rows.total((log_ratios * steps.mask).sum(axis=1))
+            weights, new_state = self.risk_weights(state, returns, order, of_trajectories, scale)
+            return batch.rows.spread(weights)[:, None], new_state
 
-        passes = minibatch_passes if self.settings.minibatch_size else whole_passes
-        learner, metrics = passes(self, learner, steps, risk_weights)
+        if self.settings.minibatch_size:
+            learner, metrics = minibatch_passes(self, learner, steps, risk_weights)
+        else:
+            learner, metrics = whole_passes(self, learner, steps, risk_weights, batch.rows)
         if self.settings.annealing_episodes:
             learner = learner._replace(updates=learner.updates + 1)
         metrics |= credit_metrics | self._batch_metrics(steps, V, state, returns, order)
         return learner, metrics
 
     def advantages(self, learner: Learner, episodes: EpisodeBatch) -> tuple[Array, Array, Array]:
-        """A, g and V [n, L], from the values as they are when the batch is new; 0 without a value function."""
-        gamma, mask = self.settings.gamma, jnp.asarray(episodes.mask, jnp.float32)
+        """A, g and V [K, L], from the values as they are when the batch is new; 0 without a value function."""
+        gamma, mask, rows = self.settings.gamma, jnp.asarray(episodes.mask, jnp.float32), episodes.rows
         if self.value is None:
             return jnp.zeros_like(mask), jnp.zeros_like(mask), jnp.zeros_like(mask)
         V = self.value(learner.phi, jnp.asarray(episodes.observations)) * mask
         rewards = jnp.asarray(episodes.rewards, V.dtype)
         if self.settings.bootstrap_on_truncation:
             next_value = self.value(learner.phi, jnp.asarray(episodes.last_observations))
-            last = jnp.arange(mask.shape[1]) == mask.sum(axis=-1)[:, None] - 1
-            rewards = rewards + gamma * (last * (next_value * ~jnp.asarray(episodes.terminated))[:, None])
-        A = generalized_advantages(rewards, V, gamma, self.settings.gae_lambda)
-        targets = A + V if self.settings.value_targets == "td_lambda" else rewards_to_go(rewards, gamma)
+            at_end = rows.spread(next_value * ~jnp.asarray(episodes.terminated))[:, None]
+            rewards = rewards + gamma * (steps_from_episodes(episodes).last * at_end)
+        A = generalized_advantages(rewards, V, gamma, self.settings.gae_lambda, rows)
+        targets = A + V if self.settings.value_targets == "td_lambda" else rewards_to_go(rewards, gamma, rows)
         return A, targets, V
 
-    def normalised(self, advantages: Array, mask: Array) -> tuple[Array, Array]:
-        """[n, L]: advantages in standard deviations from their mean, and that unit; with a dial within each group."""
+    def normalised(self, advantages: Array, mask: Array, rows: Rows = WHOLE) -> tuple[Array, Array]:
+        """[K, L]: advantages in standard deviations from their mean, and that unit; with a dial within each group."""
         if self.dial is None:
-            return _normalised(advantages, mask)
-        groups, scales = jax.vmap(_normalised)(self.dial.by_group(advantages), self.dial.by_group(mask))
-        return groups.reshape(advantages.shape), scales
+            mean, scale = _mean_and_scale(advantages, mask)
+            return (advantages - mean) / scale, scale
+        group = rows.spread(self.dial.group_of(rows.episodes(mask)))
+        masks = mask * (group == jnp.arange(self.dial.groups)[:, None])[..., None]
+        means, scales = jax.vmap(_mean_and_scale, (None, 0))(advantages, masks)
+        return (advantages - means[group][:, None]) / scales[group][:, None], scales
 
     def risk_weights(
         self, state: Any, returns: Array, order: Order, log_ratios: Array, scale: Array
@@ -190,10 +198,16 @@ class PPOUpdate(PolicyGradientUpdate):
 
     def step_values(self, learner: Learner, steps: PPOSteps) -> tuple[Learner, Metrics]:
         """One step of the value function, if there is one."""
-        if self.value is None:
-            return learner, {}
-        phi = learner.phi
-        loss, gradient = jax.value_and_grad(self.value_loss)(phi, steps)
+        return (learner, {}) if self.value is None else self.move_values(learner, self.value_gradient(learner, steps))
+
+    def value_gradient(self, learner: Learner, steps: PPOSteps) -> tuple[Array, Any]:
+        """The loss of the value function, and its gradient."""
+        result: tuple[Array, Any] = jax.value_and_grad(self.value_loss)(learner.phi, steps)
+        return result
+
+    def move_values(self, learner: Learner, loss_and_gradient: tuple[Array, Any]) -> tuple[Learner, Metrics]:
+        """One step of the value function down its gradient."""
+        phi, (loss, gradient) = learner.phi, loss_and_gradient
         moves, optimiser = self.value_optimiser.update(gradient, learner.phi_optimiser, phi)
         moved = optax.apply_updates(phi, self.annealed(learner, moves))
         learner = learner._replace(phi=moved, phi_optimiser=optimiser)
@@ -219,9 +233,8 @@ class PPOUpdate(PolicyGradientUpdate):
         return metrics
 
 
-def _normalised(advantages: Array, mask: Array) -> tuple[Array, Array]:
-    """Of one sample of steps."""
+def _mean_and_scale(advantages: Array, mask: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation over the steps where `mask` is 1."""
     shares = mask / jnp.maximum(mask.sum(), 1)
     mean = (shares * advantages).sum()
-    scale = jnp.sqrt((shares * (advantages - mean) ** 2).sum()) + 1e-8
-    return (advantages - mean) / scale, scale
+    return mean, jnp.sqrt((shares * (advantages - mean) ** 2).sum()) + 1e-8

@@ -25,7 +25,7 @@ from jax import Array
 
 from steadyrl.agents.networks.quantiles import pinball_loss
 from steadyrl.agents.networks.running_scale import RunningScale
-from steadyrl.agents.trajectory_credit import discounts_of, laws_of_others, remember
+from steadyrl.agents.trajectory_credit import laws_of_others, remember
 from steadyrl.base.pytree import Leaf, register_pytree
 from steadyrl.risk import Law, LawMeasure
 from steadyrl.training.batch import Steps
@@ -118,24 +118,23 @@ class RiskCritic:
         return jnp.where(state.episodes < self.warmup, state.episodes / jnp.maximum(self.warmup, 1), 1.0)
 
     def advantages(self, state: CriticState, steps: Steps) -> Array:
-        """[n, T]: how much each step lowered the measure, in its units.
+        """[K, T]: how much each step lowered the measure, in its units.
 
         Episode i is judged by the law of the others and of remembered returns, and by what was learned before: neither
         depends on its own actions.
         """
-        discounts = discounts_of(steps, self.discount)
+        rows, discounts = steps.rows, self.discount**steps.times
         gained = steps.rewards * discounts
-        returns, so_far = gained.sum(axis=-1), jnp.cumsum(gained, axis=-1) - gained
+        returns, so_far = rows.total(gained.sum(axis=-1)), rows.sum_before(gained)
         quantiles = self.network(state.parameters, steps.observations, _times(state, steps))
         to_come = state.scale.mean + state.scale.std * quantiles
-        possible = so_far[..., None] + discounts[:, None] * to_come
+        possible = so_far[..., None] + discounts[..., None] * to_come
         utility: Any = jax.vmap(self.measure.utility)
         laws = self.laws_of_others(state, returns)
-        expected, final = utility(possible, laws).mean(axis=-1), utility(returns, laws)
-        following = jnp.concatenate([expected[:, 1:], jnp.zeros_like(expected[:, :1])], axis=-1)
-        last = jnp.arange(steps.mask.shape[1]) == steps.mask.sum(axis=-1)[:, None] - 1
-        changes = jnp.where(last, final[:, None], following) - expected
-        credit: Array = rewards_to_go(changes * steps.mask, self.decay) * steps.mask
+        expected = utility(possible, Law(*map(rows.spread, laws))).mean(axis=-1)
+        final = rows.spread(utility(returns, laws))[:, None]
+        changes = jnp.where(steps.last, final, rows.following(expected)) - expected
+        credit: Array = rewards_to_go(changes * steps.mask, self.decay, rows) * steps.mask
         return credit
 
     def laws_of_others(self, state: CriticState, returns: Array) -> Law:
@@ -152,7 +151,7 @@ class RiskCritic:
 
     def fit(self, state: CriticState, steps: Steps) -> tuple[CriticState, Array]:
         """The critic after learning from a batch, and its loss in the last pass."""
-        to_come = rewards_to_go(steps.rewards, self.discount)
+        to_come = rewards_to_go(steps.rewards, self.discount, steps.rows)
         state = self._remember(state, steps, to_come)
         given = steps.observations, _times(state, steps), (to_come - state.scale.mean) / state.scale.std
         given, mask = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (given, steps.mask))
@@ -189,8 +188,8 @@ class RiskCritic:
 
     def _remember(self, state: CriticState, steps: Steps, to_come: Array) -> CriticState:
         """The state with the returns of a batch, and moments that include it."""
-        n = len(to_come)
-        returns = (steps.rewards * discounts_of(steps, self.discount)).sum(axis=-1)
+        returns = steps.returns(self.discount)
+        n = returns.size
         latest, known = remember(returns, state.returns, state.known)
         return state._replace(
             scale=state.scale.updated(to_come, steps.mask / steps.mask.sum(), n),
@@ -204,4 +203,4 @@ register_pytree(RiskCritic)
 
 
 def _times(state: CriticState, steps: Steps) -> Array:
-    return jnp.broadcast_to(jnp.arange(steps.mask.shape[1]) / state.length, steps.mask.shape)
+    return jnp.broadcast_to(steps.times / state.length, steps.mask.shape)

@@ -8,7 +8,13 @@ Auto = Literal["auto"] | None
 """Chooses a default that depends on other settings or on the environment."""
 
 
-class ReinforceKwargs(TypedDict, total=False):
+class Execution(TypedDict, total=False):
+    """How training is run; results do not depend on it."""
+
+    workers: int | Literal["auto"]
+
+
+class ReinforceKwargs(Execution, total=False):
     """Settings of `Reinforce`."""
 
     policy_learning_rate: float | Auto
@@ -32,7 +38,7 @@ class ReinforceKwargs(TypedDict, total=False):
     least_selected: float
 
 
-class PPOKwargs(TypedDict, total=False):
+class PPOKwargs(Execution, total=False):
     """Settings of `PPO`."""
 
     policy_learning_rate: float | Auto
@@ -73,7 +79,7 @@ class PPOKwargs(TypedDict, total=False):
     bootstrap_on_truncation: bool
 
 
-class MeanGiniKwargs(TypedDict, total=False):
+class MeanGiniKwargs(Execution, total=False):
     """Settings of `MeanGini`."""
 
     risk_aversion: float | tuple[float, float] | list[float]
@@ -128,7 +134,7 @@ class MeanGiniKwargs(TypedDict, total=False):
     ratio_bound: float
 
 
-class MVOKwargs(TypedDict, total=False):
+class MVOKwargs(Execution, total=False):
     """Settings of `MVO`."""
 
     risk_aversion: float
@@ -175,7 +181,7 @@ class MVOKwargs(TypedDict, total=False):
     ratio_bound: float
 
 
-class TamarKwargs(TypedDict, total=False):
+class TamarKwargs(Execution, total=False):
     """Settings of `Tamar`."""
 
     risk_aversion: float
@@ -224,7 +230,7 @@ class TamarKwargs(TypedDict, total=False):
     ratio_bound: float
 
 
-class MVPKwargs(TypedDict, total=False):
+class MVPKwargs(Execution, total=False):
     """Settings of `MVP`."""
 
     risk_aversion: float
@@ -271,7 +277,7 @@ class MVPKwargs(TypedDict, total=False):
     ratio_bound: float
 
 
-class QLearningKwargs(TypedDict, total=False):
+class QLearningKwargs(Execution, total=False):
     """Settings of `QLearning`."""
 
     q_learning_rate: float | Auto
@@ -286,7 +292,7 @@ class QLearningKwargs(TypedDict, total=False):
     exploration_steps: int
 
 
-class DQNKwargs(TypedDict, total=False):
+class DQNKwargs(Execution, total=False):
     """Settings of `DQN`."""
 
     learning_rate: float
@@ -308,7 +314,7 @@ class DQNKwargs(TypedDict, total=False):
     huber: bool
 
 
-class TD3Kwargs(TypedDict, total=False):
+class TD3Kwargs(Execution, total=False):
     """Settings of `TD3`."""
 
     learning_rate: float
@@ -328,7 +334,7 @@ class TD3Kwargs(TypedDict, total=False):
     target_noise_clip: float
 
 
-class MVPIKwargs(TypedDict, total=False):
+class MVPIKwargs(Execution, total=False):
     """Settings of `MVPI`."""
 
     risk_aversion: float
@@ -362,7 +368,7 @@ class MVPIKwargs(TypedDict, total=False):
     target_noise_clip: float
 
 
-class MeanRiskKwargs(TypedDict, total=False):
+class MeanRiskKwargs(Execution, total=False):
     """Settings of `MeanRisk`."""
 
     risk_aversion: float | tuple[float, float] | list[float]
@@ -419,7 +425,7 @@ class MeanRiskKwargs(TypedDict, total=False):
     ratio_bound: float
 
 
-class CVaRKwargs(TypedDict, total=False):
+class CVaRKwargs(Execution, total=False):
     """Settings of `CVaR`."""
 
     alpha: float

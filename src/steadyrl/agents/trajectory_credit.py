@@ -45,16 +45,15 @@ class TrajectoryCredit:
         return jnp.ones(())
 
     def advantages(self, state: RememberedReturns, steps: Steps) -> Array:
-        """[n, T]: the utility of the return of each episode, by the law of the others and of remembered returns."""
-        returns = (steps.rewards * discounts_of(steps, self.discount)).sum(axis=-1)
+        """[K, T]: the utility of the return of each episode, by the law of the others and of remembered returns."""
+        returns = steps.returns(self.discount)
         utility: Any = jax.vmap(self.measure.utility)
-        credit: Array = utility(returns, laws_of_others(returns, *state))[:, None] * steps.mask
+        credit: Array = steps.rows.spread(utility(returns, laws_of_others(returns, *state)))[:, None] * steps.mask
         return credit
 
     def fit(self, state: RememberedReturns, steps: Steps) -> tuple[RememberedReturns, Array]:
         """With the returns of the batch; there is nothing to fit, and so no loss."""
-        returns = (steps.rewards * discounts_of(steps, self.discount)).sum(axis=-1)
-        return RememberedReturns(*remember(returns, *state)), jnp.float32(0)
+        return RememberedReturns(*remember(steps.returns(self.discount), *state)), jnp.float32(0)
 
 
 register_pytree(TrajectoryCredit)
@@ -72,9 +71,3 @@ def remember(returns: Array, remembered: Array, known: Array) -> tuple[Array, Ar
     """The latest m returns, the most recent first, and which of them are known."""
     m = remembered.size
     return jnp.concatenate([returns, remembered])[:m], jnp.concatenate([jnp.ones(returns.size), known])[:m]
-
-
-def discounts_of(steps: Steps, discount: Any) -> Array:
-    """[T]: the discount factor of each step."""
-    factors: Array = discount ** jnp.arange(steps.rewards.shape[1])
-    return factors

@@ -27,6 +27,7 @@ from steadyrl.base.settings import Rule, setting
 from steadyrl.risk import Measure, Order, Sample
 from steadyrl.training.algorithm import Learner, Metrics
 from steadyrl.training.batch import Batch, Weighting
+from steadyrl.training.rows import Part, Rows
 
 VJP = Callable[[Array], tuple[Any]]
 """From the weight of each log pi to the gradient of their weighted sum."""
@@ -136,9 +137,9 @@ class VPGUpdate(PolicyGradientUpdate):
         sum takes one vector-Jacobian product.
         """
         V, phi, phi_optimiser = self.fit_values(learner, batch, sample.where)
-        mean_grad = self.mean_weights(sample, V)
+        mean_grad = self.mean_weights(sample, V, batch.rows)
         risk_grad, eta, risk = self.risk_weights(sample, learner.risk)
-        both = Weighting(mean_grad.per_reward, mean_grad.per_visit + risk_grad)
+        both = Weighting(mean_grad.per_reward, mean_grad.per_visit + batch.rows.spread(risk_grad)[:, None])
         weights = batch.weights(both)
         (ascent,) = vjp(weights)
         learner = self.descend(learner, jax.tree.map(jnp.negative, ascent))
@@ -146,10 +147,10 @@ class VPGUpdate(PolicyGradientUpdate):
         metrics = {"policy_loss": -(weights * log_prob).sum(), "gradient_norm": optax.tree.norm(ascent)}
         return learner, {**metrics, **self._value_metrics(batch, sample, V), **self._risk_metrics(eta)}
 
-    def mean_weights(self, sample: Sample, V: Array) -> Weighting:
+    def mean_weights(self, sample: Sample, V: Array, rows: Rows) -> Weighting:
         """mean_grad: trajectory i and step t weigh (g_t - V(s_t)) rho_i / |D|; with a dial, the mean over groups."""
         per_reward = sample.ratios / self._selected(sample.where)
-        return Weighting(per_reward, -per_reward[:, None] * V)
+        return Weighting(per_reward, -rows.spread(per_reward)[:, None] * V)
 
     def _selected(self, where: Array) -> Array:
         """|D|; with a dial [n], that of each trajectory's own group times the number of groups."""
@@ -159,24 +160,25 @@ class VPGUpdate(PolicyGradientUpdate):
         return jnp.repeat(count, where.size // self.dial.groups)
 
     def risk_weights(self, sample: Sample, state: Any) -> tuple[Array, Array, Any]:
-        """-lambda gini_grad: each step of trajectory i weighs lambda rho_i eta_i, [n, 1]; also eta, and the new state.
+        """-lambda gini_grad: each step of trajectory i weighs lambda rho_i eta_i, [n]; also eta, and the new state.
 
         The minus and the 1 / (|D| - 1) are part of eta.
         """
         if self.measure is None:
-            return jnp.zeros((1, 1)), jnp.zeros(1), state
+            return jnp.zeros_like(sample.returns), jnp.zeros(1), state
         eta, state = self.measure.weights(sample, state)
-        return self.risk_aversion * (sample.ratios * eta)[:, None], eta, state
+        return self.risk_aversion * (sample.ratios * eta), eta, state
 
     def fit_values(self, learner: Learner, batch: Batch, selected: Array) -> tuple[Array, Any, Any]:
-        """The value function after one step for each selected trajectory, and V [n, L] as each trajectory finds it.
+        """The value function after one step for each selected trajectory, and V [K, L] as each trajectory finds it.
 
         The steps are taken in the order of collection, not of the sorted returns: sorted, the baseline of a trajectory
         would depend on its own rank and bias the mean part (deviation 5).
         """
-        value = self.value
-        if value is None:
+        if self.value is None:
             return jnp.zeros_like(batch.state_visits), learner.phi, learner.phi_optimiser
+        if batch.rows.split:
+            return self._fit_values_in_parts(learner, batch, selected)
 
         def body(carry: tuple[Any, Any], item: Any) -> tuple[tuple[Any, Any], Array]:
             *trajectory, chosen = item
@@ -188,21 +190,53 @@ class VPGUpdate(PolicyGradientUpdate):
             return step
 
         def fit(carry: tuple[Any, Any], s: Any, visits: Array, g: Array, T: Array) -> tuple[tuple[Any, Any], Array]:
-            phi, optimiser = carry
-
-            def loss(phi: Any) -> tuple[Array, Array]:
-                V = value(phi, s)
-                # The mean of (V - g)^2 over the steps, less the part that does not depend on phi.
-                return (visits * V**2 - 2 * g * V).sum() / T, V
-
-            gradient, V = jax.grad(loss, has_aux=True)(phi)
-            steps, optimiser = self.value_optimiser.update(gradient, optimiser, phi)
-            return (optax.apply_updates(phi, steps), optimiser), V
+            gradient, V = self._value_gradient(carry[0], s, visits, g, T)
+            return self._step_values(*carry, gradient), V
 
         start = (learner.phi, learner.phi_optimiser)
         each = (batch.observations, batch.state_visits, batch.state_rewards_to_go, batch.lengths, selected)
         (phi, optimiser), V = jax.lax.scan(body, start, each)
         return V, phi, optimiser
+
+    def _fit_values_in_parts(self, learner: Learner, batch: Batch, selected: Array) -> tuple[Array, Any, Any]:
+        """`fit_values` of a packed batch: the gradient of a trajectory is the sum of those of its parts."""
+
+        def body(carry: tuple[Any, Any, Array], i: Array) -> tuple[tuple[Any, Any, Array], None]:
+            fitted: tuple[Any, Any, Array] = jax.lax.cond(selected[i], partial(fit, carry, i), lambda: carry)
+            return fitted, None
+
+        def fit(carry: tuple[Any, Any, Array], i: Array) -> tuple[Any, Any, Array]:
+            phi, optimiser, V = carry
+
+            def add(total: tuple[Any, Array], part: Part) -> tuple[Any, Array]:
+                s, visits, g = part.take((batch.observations, batch.state_visits, batch.state_rewards_to_go))
+                own = part.own[:, None]
+                gradient, V_part = self._value_gradient(phi, s, visits * own, g * own, batch.lengths[i])
+                return jax.tree.map(jnp.add, total[0], gradient), part.put(total[1], V_part)
+
+            gradient, V = batch.rows.fold(i, add, (jax.tree.map(jnp.zeros_like, phi), V))
+            return *self._step_values(phi, optimiser, gradient), V
+
+        start = (learner.phi, learner.phi_optimiser, jnp.zeros_like(batch.state_visits))
+        (phi, optimiser, V), _ = jax.lax.scan(body, start, jnp.arange(selected.size))
+        return V, phi, optimiser
+
+    def _value_gradient(self, phi: Any, s: Any, visits: Array, g: Array, T: Array) -> tuple[Any, Array]:
+        """The gradient of the mean of (V - g)^2 over T steps, and V."""
+        value = self.value
+        assert value is not None
+
+        def loss(phi: Any) -> tuple[Array, Array]:
+            V = value(phi, s)
+            # Less the part that does not depend on phi.
+            return (visits * V**2 - 2 * g * V).sum() / T, V
+
+        gradient: tuple[Any, Array] = jax.grad(loss, has_aux=True)(phi)
+        return gradient
+
+    def _step_values(self, phi: Any, optimiser: Any, gradient: Any) -> tuple[Any, Any]:
+        steps, optimiser = self.value_optimiser.update(gradient, optimiser, phi)
+        return optax.apply_updates(phi, steps), optimiser
 
     def _value_metrics(self, batch: Batch, sample: Sample, V: Array) -> Metrics:
         """Mean squared error and explained variance over the steps of the selected trajectories, before the fit."""
@@ -210,8 +244,9 @@ class VPGUpdate(PolicyGradientUpdate):
             return {}
         chosen = sample.where.astype(V.dtype)
         steps, g_squared = (chosen * batch.lengths).sum(), (chosen * batch.squared_rewards_to_go).sum()
-        g = chosen[:, None] * batch.state_rewards_to_go
-        error = (g_squared + (chosen[:, None] * batch.state_visits * V**2 - 2 * g * V).sum()) / steps
+        of_rows = batch.rows.spread(chosen)[:, None]
+        g = of_rows * batch.state_rewards_to_go
+        error = (g_squared + (of_rows * batch.state_visits * V**2 - 2 * g * V).sum()) / steps
         variance = g_squared / steps - (g.sum() / steps) ** 2
         return {"value_loss": error, "explained_variance": explained_variance(error, variance)}
 

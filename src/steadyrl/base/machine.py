@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from steadyrl.base.compilation_cache import MAX_BYTES, install
 
 _CACHE_DIR = "jax_compilation_cache_dir"
 _CACHE_EVERYTHING: dict[str, Any] = {
@@ -14,6 +17,9 @@ _CACHE_EVERYTHING: dict[str, Any] = {
     "jax_persistent_cache_min_entry_size_bytes": -1,
     "jax_persistent_cache_enable_xla_caches": "none",
 }
+
+_enabled = False
+"""Whether `enable_compilation_cache` has been called."""
 
 
 def usable_cores() -> int:
@@ -30,21 +36,40 @@ def compilation_cache_env() -> dict[str, str]:
 
 
 def enable_compilation_cache() -> None:
-    """Use the shared compilation cache in this process, whether or not JAX has been imported."""
+    """Use the shared compilation cache in this process, unless it is off (`JAX_ENABLE_COMPILATION_CACHE=0`).
+
+    A folder, or a limit of size, that the user has chosen for JAX's cache is kept. Without a folder that can be made
+    there is no cache.
+    """
+    global _enabled
+    if _enabled:
+        return
+    _enabled = True
     import jax
 
-    for name, value in _cache_options().items():
-        jax.config.update(name, value)  # type: ignore[no-untyped-call]
+    if not jax.config.jax_enable_compilation_cache:  # type: ignore[attr-defined]
+        return
+    chosen = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder.
+        options = _cache_options() | ({_CACHE_DIR: chosen} if chosen else {})
+        folder = Path(options[_CACHE_DIR])
+        if "://" not in str(options[_CACHE_DIR]):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name, value in options.items():
+            jax.config.update(name, value)  # type: ignore[no-untyped-call]
+        limited_by_jax = jax.config.jax_compilation_cache_max_size != -1  # type: ignore[attr-defined]
+        if "://" not in str(options[_CACHE_DIR]) and not limited_by_jax:
+            install(folder, MAX_BYTES if folder == _own_folder() else None)
 
 
 def _cache_options() -> dict[str, Any]:
     """A cache directory that the user has chosen is kept."""
-    folder = os.environ.get(_CACHE_DIR.upper()) or str(_user_cache() / "steadyrl" / f"compiled-{_cpu_digest()}")
-    return {_CACHE_DIR: folder, **_CACHE_EVERYTHING}
+    return {_CACHE_DIR: os.environ.get(_CACHE_DIR.upper()) or str(_own_folder()), **_CACHE_EVERYTHING}
 
 
-def _user_cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+def _own_folder() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "steadyrl" / f"compiled-{_cpu_digest()}"
 
 
 def _cpu_digest() -> str:

@@ -65,6 +65,16 @@ Count = Annotated[int, _COUNT]
 PerhapsCount = Annotated[int | None, _COUNT, _NO_HINT]
 
 
+def workers_of(text: str) -> int | str:
+    """The number of worker processes, or "auto"."""
+    if text.strip() == "auto":
+        return "auto"
+    try:
+        return _count([text])
+    except ValueError as error:
+        raise ValueError(f"--workers {error} Or use auto.") from None
+
+
 def check_options(command: str, kind: Any, arguments: Sequence[str]) -> None:
     """An error in one line for an option that a command does not have, with the one that was probably meant."""
     known = _options(kind)

@@ -96,6 +96,7 @@ class Calibrate:
 
     def __call__(self) -> None:
         """Run the command; status 1 if none of the lambdas tried reaches the limit."""
+        from steadyrl.envs.description import names_code
         from steadyrl.envs.options import checked_options
         from steadyrl.runs.calibration import FILE, PICTURE, run_calibration
         from steadyrl.runs.frontier import Place
@@ -115,7 +116,7 @@ class Calibrate:
         if calibration.folder is None:
             sys.exit(1)
         # A file does not choose code to run, so an environment of the user's own is named again.
-        named_again = f" {typed_env(self.env, options)}" if ":" in self.env else ""
+        named_again = f" {typed_env(self.env, options)}" if names_code(self.env) else ""
         print(f"The policy: steadyrl evaluate {shlex.quote(str(out / calibration.folder))}{named_again}")
 
     def _plan(self, options: dict[str, Any]) -> CalibrationPlan:

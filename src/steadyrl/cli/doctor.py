@@ -48,7 +48,7 @@ def examine() -> list[Finding]:
     needed = _requirements()
     core = [_dependency(name, versions) for name, (versions, extra) in needed.items() if extra is None]
     extras = [_extra(extra, *EXTRAS[extra], needed) for extra in EXTRAS]
-    return [*core, *_trials(), *extras]
+    return [*core, *_trials(), *extras, _gymnax()]
 
 
 def is_well(findings: Iterable[Finding]) -> bool:
@@ -156,8 +156,26 @@ def _trials() -> list[Finding]:
     findings = []
     for name, trial in trials.items():
         problem = _problem(trial)
-        findings.append(Finding(name, not problem, problem or "yes", essential=True))
+        worked = f"yes, on {_devices()}" if trial is _jax_computes and not problem else "yes"
+        findings.append(Finding(name, not problem, problem or worked, essential=True))
     return findings
+
+
+def _devices() -> str:
+    """What JAX computes on, such as "1 CPU device (cpu)"."""
+    import jax
+
+    devices = jax.devices()
+    kinds = ", ".join(sorted({device.device_kind for device in devices}))
+    return f"{len(devices)} {devices[0].platform.upper()} device{'s' if len(devices) > 1 else ''} ({kinds})"
+
+
+def _gymnax() -> Finding:
+    """No extra: its own requirements exclude the version of Gymnasium that we need, though it works with it."""
+    from steadyrl.envs.jax_libraries import INSTALL_GYMNAX
+
+    finding = _installed("gymnax", "gymnax", ">=1.0", INSTALL_GYMNAX)
+    return dataclasses.replace(finding, purpose="environments in JAX, named gymnax:ID")
 
 
 def _problem(trial: Callable[[], Any]) -> str:

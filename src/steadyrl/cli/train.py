@@ -25,6 +25,7 @@ from steadyrl.cli.arguments import (
     options_of,
     pairs_of,
     typed_env,
+    workers_of,
 )
 from steadyrl.cli.failures import paths_as_typed
 from steadyrl.cli.page import PAGE, Page, write_page
@@ -44,7 +45,7 @@ class Train:
     """
 
     env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
-    """A Gymnasium id, such as steadyrl/GuardedMaze-v0, or module:factory for an environment of your own."""
+    """A Gymnasium id, such as steadyrl/GuardedMaze-v0, gymnax:ID, or module:factory for an environment of your own."""
     agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "mg"
     """The method, such as mg, mvo or reinforce; `steadyrl agents` describes each of them."""
     set: Pairs = ()
@@ -58,7 +59,9 @@ class Train:
     timesteps: PerhapsCount = None
     """How many environment steps to learn from, in place of --episodes."""
     engine: Annotated[str, tyro.conf.arg(metavar="NAME")] = "auto"
-    """Where episodes come from, such as compiled or gymnasium; auto takes what fits, and EnvPool only if asked."""
+    """Where episodes come from, such as compiled, jax or gymnasium; auto takes what fits, and EnvPool only if asked."""
+    workers: Annotated[str, tyro.conf.arg(metavar="N|auto")] = "0"
+    """How many processes play episodes, for environments that are slow in Python; auto measures. Same results."""
     out: Annotated[Path | None, named("FOLDER")] = None
     """Run folder; by default runs/ENV-AGENT-seedN, with the settings that are given in its name."""
     log: Annotated[str, named("NAMES")] = ""
@@ -80,6 +83,7 @@ class Train:
 
         from steadyrl.agents import agent_class
         from steadyrl.base.settings import canonical
+        from steadyrl.envs.description import names_code
         from steadyrl.envs.options import checked_options
         from steadyrl.envs.resolve import resolve
         from steadyrl.envs.source import Source
@@ -108,7 +112,7 @@ class Train:
         name = folder_name(f"{short_name(self.env)}-{kind.name}", {**options, **named_by})
         out = self.out or Path("runs") / f"{name}-seed{self.seed}"
         run = RunSpec(self.seed, here / out, values, name)
-        job = Job(self.env, kind.name, (run,), plan, options, self.engine, loggers)
+        job = Job(self.env, kind.name, (run,), plan, options, self.engine, loggers, workers_of(self.workers))
         confirm_budget(plan.budget, self.yes)
         with ExitStack() as stack, paths_as_typed(here / out, out):
 
@@ -116,6 +120,9 @@ class Train:
                 done = getattr(agents[0], plan.unit)
                 if done:
                     print(f"Resuming in {out} after {agents[0].episodes:,} episodes.", file=sys.stderr)
+                if self.workers == "auto":
+                    number = f"{agents[0].workers} play episodes" if agents[0].workers else "none, they would not pay"
+                    print(f"Workers: {number}.", file=sys.stderr)
                 if not self.progress:
                     return []
                 bar = TrainingProgress(kind.name, plan.unit, plan.total, agents, done, lines=True)
@@ -130,7 +137,7 @@ class Train:
         if self.page and (trained or not (here / out / PAGE).exists()):
             write_page(here / out, out, [self.env])
         # A file does not choose code to run, so an environment of the user's own is named again.
-        named_again = f" {typed_env(self.env, options)}" if ":" in self.env else ""
+        named_again = f" {typed_env(self.env, options)}" if names_code(self.env) else ""
         ends = values.get("risk_aversion")
         at = f" --at {sum(ends) / 2:g}" if isinstance(ends, tuple) else ""
         print(f"Saved in {out}. Its risk: steadyrl evaluate {shlex.quote(str(out))}{at}{named_again}")

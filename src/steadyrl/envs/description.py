@@ -9,6 +9,7 @@ import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
 from steadyrl.envs.factory_path import origin_of
+from steadyrl.envs.jax_libraries import GYMNAX
 from steadyrl.envs.source import Source
 
 _SHOWN = "render_mode"
@@ -46,13 +47,18 @@ def source_from(described: dict[str, Any] | None) -> Source:
         return Source(None, None)  # The policy can still be used; `learn` reports what is missing.
 
 
+def names_code(name: str) -> bool:
+    """Whether an environment is named by its module, rather than by an id that an installed package has registered."""
+    return ":" in name and not name.startswith(GYMNAX)
+
+
 def trusted(described: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The id and options of an environment that a file describes; a `PermissionError` if it would choose code to run.
 
     Only what installed packages have registered is made from a file, and nothing is shown because a file says so.
     """
     name, options = described["id"], described["options"] or {}
-    if ":" in name:
+    if names_code(name):
         raise PermissionError(f"its environment is {name}, code that a file must not choose.")
     if name.startswith(_LOADERS):
         raise PermissionError(f"its environment is {name}, which imports what its options name.")

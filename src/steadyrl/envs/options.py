@@ -12,6 +12,7 @@ from gymnasium.envs.registration import find_highest_version, get_env_id, load_e
 
 from steadyrl.base.shown import shown
 from steadyrl.envs.factory_path import find_factory
+from steadyrl.envs.jax_libraries import GYMNAX
 
 
 def checked_options(env: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,6 +37,8 @@ def _like(default: Any, value: Any) -> Any:
 
 def _defaults(env: str) -> dict[str, Any]:
     """Option -> its default, as far as the factory or the entry point of the id declares it."""
+    if env.startswith(GYMNAX):
+        return {}
     try:
         factory = find_factory(env)
         if factory is not None:

@@ -11,6 +11,8 @@ from gymnasium.envs.registration import find_highest_version, get_env_id, load_e
 
 from steadyrl.base.names import nearest, plain
 from steadyrl.envs.factory_path import creation_error, find_factory, set_origin
+from steadyrl.envs.jax_gymnasium import JaxEnvironment
+from steadyrl.envs.jax_libraries import GYMNAX, as_jax_model, make_gymnax
 from steadyrl.envs.options import checked_options
 
 EnvLike = str | gym.Env[Any, Any] | Callable[[], gym.Env[Any, Any]]
@@ -19,8 +21,9 @@ EnvLike = str | gym.Env[Any, Any] | Callable[[], gym.Env[Any, Any]]
 def resolve(env: EnvLike, /, **options: Any) -> gym.Env[Any, Any]:
     """The environment that `env` names, is, or creates.
 
-    A name is a Gymnasium id, or `module:factory` with a class or function that creates the environment. `options` are
-    passed to the factory, and are only accepted with a name.
+    A name is a Gymnasium id, `gymnax:` and an id of gymnax, or `module:factory` with a class or function that creates
+    the environment. `options` are passed to the factory, and are only accepted with a name. A JAX environment is taken
+    as a `JaxEnvironment`.
     """
     if isinstance(env, str):
         return _make(env, checked_options(env, options))
@@ -28,30 +31,50 @@ def resolve(env: EnvLike, /, **options: Any) -> gym.Env[Any, Any]:
         raise ValueError(f"environment options {sorted(options)} need an environment id; set them on {env} itself.")
     if isinstance(env, gym.Env):
         return env
+    in_jax = _in_jax(env)
+    if in_jax is not None:
+        return in_jax
     if callable(env):
         made = env()
+        made = made if isinstance(made, gym.Env) else _in_jax(made) or made
         if isinstance(made, gym.Env):
             return made
         raise TypeError(f"the environment factory returned {type(made).__name__}, not a gymnasium.Env.")
-    raise TypeError(f"env is a {type(env).__name__}: pass a Gymnasium id, an Env, or a function that creates one.")
+    raise TypeError(
+        f"env is a {type(env).__name__}: pass a Gymnasium id, an Env, a function that creates one, or a JAX "
+        "environment with reset(key), step(key, state, action), observation_space, action_space and horizon."
+    )
+
+
+def _in_jax(env: Any) -> JaxEnvironment | None:
+    model = as_jax_model(env)
+    return None if model is None else JaxEnvironment(model)
 
 
 def _make(name: str, options: dict[str, Any]) -> gym.Env[Any, Any]:
-    factory = find_factory(name)
-    if factory is None:
+    factory = None if name.startswith(GYMNAX) else find_factory(name)
+    if name.startswith(GYMNAX):
+        env: gym.Env[Any, Any] = JaxEnvironment(make_gymnax(name, options))
+    elif factory is None:
         env = _make_registered(name.rsplit(":", 1)[-1], options)
     else:
-        try:
-            env = factory(**options)
-        except (Exception, SystemExit) as error:
-            raise ValueError(creation_error(name, factory, options, error)) from error
-        if not isinstance(env, gym.Env):
-            raise ValueError(
-                f"environment {name}: it returned {_describe(env)}, not a gymnasium.Env. Return the environment."
-            )
+        env = _made_by(factory, name, options)
     if ":" in name:
         # Not in `env.spec`, whose id does not contain the module.
         set_origin(env, name, options)
+    return env
+
+
+def _made_by(factory: Callable[..., Any], name: str, options: dict[str, Any]) -> gym.Env[Any, Any]:
+    try:
+        made = factory(**options)
+    except (Exception, SystemExit) as error:
+        raise ValueError(creation_error(name, factory, options, error)) from error
+    env = made if isinstance(made, gym.Env) else _in_jax(made)
+    if env is None:
+        raise ValueError(
+            f"environment {name}: it returned {_describe(made)}, not a gymnasium.Env. Return the environment."
+        )
     return env
 
 

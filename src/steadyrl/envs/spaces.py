@@ -74,10 +74,10 @@ def features(space: gym.Space[Any], observations: Any) -> Any:
         one_hot[np.arange(len(observations)), np.asarray(observations) - int(space.start)] = 1
         return one_hot
     rows = np.asarray(observations, np.float32).reshape(len(observations), -1)
-    return rows / np.float32(255) if _is_image(space) else rows
+    return rows / np.float32(255) if is_image(space) else rows
 
 
-def _is_image(space: gym.Space[Any]) -> bool:
+def is_image(space: gym.Space[Any]) -> bool:
     """Whether it holds pixels from 0 to 255: networks get them from 0 to 1."""
     return isinstance(space, Box) and space.dtype == np.uint8 and bool(np.all(space.high == 255))
 

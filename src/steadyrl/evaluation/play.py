@@ -15,6 +15,7 @@ from steadyrl.agents.agent import Agent
 from steadyrl.base.seeding import EvaluationStream, evaluation_stream_seed
 from steadyrl.envs.fast_simulator import fast_simulator
 from steadyrl.envs.finite import FiniteModel, finite_model, replays_outcomes
+from steadyrl.envs.jax_env import jax_model
 from steadyrl.envs.simulator import Simulator
 from steadyrl.evaluation.progress import progress_bar
 from steadyrl.rollouts.acting import Actor
@@ -100,6 +101,9 @@ def play_policy(
             return compiled
     seeds = [evaluation_stream_seed(seed, EvaluationStream.EPISODES, index) for index in range(episodes)]
     if isinstance(policy, Agent):
+        in_jax = _play_in_jax(policy, env, seeds, how)
+        if in_jax is not None:
+            return in_jax
         simulator = _fast(policy, env, min(episodes, SIDE_BY_SIDE), keep_scripts)
         if simulator is not None:
             actor = _RowwiseActor(**vars(policy.actor()))
@@ -127,6 +131,21 @@ def _play_compiled(agent: Agent, env: gym.Env[Any, Any], episodes: int, seed: in
     return Played.joined(parts)
 
 
+def _play_in_jax(agent: Agent, env: gym.Env[Any, Any], seeds: list[int], how: _How) -> Played | None:
+    model = jax_model(env) if agent.engine == "jax" else None
+    if model is None:
+        return None
+    portion, actor, parts = max(1, COMPILED_STEPS // model.horizon), agent.actor(), []
+    with progress_bar(len(seeds)) as advance:
+        for first in range(0, len(seeds), portion):
+            batch = seeds[first : first + portion]
+            played = agent.play_in_jax(env, batch, how.deterministic)
+            assert played is not None
+            parts.append(_without_padding(actor, played, batch, how))
+            advance(len(batch))
+    return Played.joined(parts)
+
+
 def _compiled_scripts(model: FiniteModel, episodes: Episodes, seed: int) -> tuple[Script, ...]:
     """Compiled programs have random numbers of their own, so the outcome of each step is part of the script."""
     outcomes, lengths = outcomes_of(model.mdp, episodes), episodes.mask.sum(axis=1).astype(int)
@@ -151,16 +170,20 @@ def _play_fast(actor: Actor, simulator: Simulator, env_name: str, seeds: list[in
             batch = seeds[start : start + simulator.size]
             limits = Limits(env_name, MAX_STEPS, first_episode=start)
             episodes = collect(simulator, actor, batch, limits, how.deterministic)
-            # Without the padding, on which the rounding of a sum depends.
-            rewards = [row[mask > 0] for row, mask in zip(episodes.rewards, episodes.mask, strict=True)]
-            single = [Played.of(row[None], how.gamma, {}) for row in rewards]
-            scripts = _fast_scripts(actor, episodes, batch) if how.keep_scripts else ()
-            parts.append(Played.joined(single)._replace(metrics=episodes.episode_metrics, scripts=scripts))
+            parts.append(_without_padding(actor, episodes, batch, how))
             advance(len(batch))
     return Played.joined(parts)
 
 
-def _fast_scripts(actor: Actor, episodes: Episodes, seeds: Sequence[int]) -> tuple[Script, ...]:
+def _without_padding(actor: Actor, episodes: Episodes, seeds: Sequence[int], how: _How) -> Played:
+    """The rounding of a sum depends on the padding, and so on how many episodes were played together."""
+    rewards = [row[mask > 0] for row, mask in zip(episodes.rewards, episodes.mask, strict=True)]
+    single = [Played.of(row[None], how.gamma, {}) for row in rewards]
+    scripts = _scripts(actor, episodes, seeds) if how.keep_scripts else ()
+    return Played.joined(single)._replace(metrics=episodes.episode_metrics, scripts=scripts)
+
+
+def _scripts(actor: Actor, episodes: Episodes, seeds: Sequence[int]) -> tuple[Script, ...]:
     rows = zip(seeds, episodes.actions, episodes.mask, strict=True)
     return tuple(Script(seed, actor.to_space(actions[mask > 0])) for seed, actions, mask in rows)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
 import jax.numpy as jnp
@@ -17,6 +17,8 @@ from steadyrl.rollouts.normalization import RunningMoments
 
 BLOCK = 64
 """Number of steps for which random numbers are drawn at once."""
+ROWS = 4
+"""In a block of rows that are multiplied together."""
 
 
 class NumpyPolicy(Protocol):
@@ -27,12 +29,48 @@ class NumpyPolicy(Protocol):
         ...
 
     def act(self, parameters: Any, observations: Any, noise: Any) -> Any:
-        """[k, ...]: an action for each observation; the most likely one if `noise` is None."""
+        """[..., a]: an action for each observation [..., inputs]; the most likely one if `noise` is None."""
         ...
 
     def to_space(self, actions: Any) -> Any:
         """The actions in the form of the environment's action space."""
         ...
+
+
+class Blocks(NamedTuple):
+    """Rows that are multiplied in blocks of `ROWS`, so that the rounding of one does not depend on the others.
+
+    The rounding of a matrix product depends on its number of rows, and may depend on the place of a row. Here both
+    are fixed: episode i is row i % ROWS of a product of ROWS rows, whichever other episodes are still being played, and
+    in whichever process. The rows of other episodes are filled with zeros. This is as fast as one product of all rows.
+    """
+
+    places: Any
+    """[k]: the number of each row's episode, ascending."""
+    rows: Any
+    """[k]: where the row is among the rows of all blocks that have one; None if the blocks are full."""
+    number: int
+    """How many blocks there are."""
+
+    @classmethod
+    def of(cls, places: Any) -> Blocks:
+        """For episodes with these numbers."""
+        used, block = np.unique(places // ROWS, return_inverse=True)
+        full = len(places) == ROWS * len(used)
+        return cls(places, None if full else block * ROWS + places % ROWS, len(used))
+
+    def split(self, values: Any) -> Any:
+        """[k, ...] to [number, ROWS, ...]."""
+        if self.rows is not None:
+            padded = np.zeros((self.number * ROWS, *values.shape[1:]), values.dtype)
+            padded[self.rows] = values
+            values = padded
+        return values.reshape(self.number, ROWS, *values.shape[1:])
+
+    def join(self, values: Any) -> Any:
+        """[number, ROWS, ...] to [k, ...]."""
+        flat = values.reshape(self.number * ROWS, *values.shape[2:])
+        return flat if self.rows is None else flat[self.rows]
 
 
 @dataclass(frozen=True)
@@ -48,6 +86,8 @@ class Actor:
     """For normalization; None for no normalization."""
     levels: Any = None
     """[k]: one more input of the policy for each row of features; None if it has none. See `training.dial`."""
+    blocks: Blocks | None = None
+    """Where each row is among the blocks of rows that are multiplied; None to multiply all rows at once."""
 
     def features(self, observations: Any) -> Any:
         """[k, ...]: the features of k observations of a simulator, before normalization."""
@@ -64,7 +104,11 @@ class Actor:
 
     def act(self, features: Any, noise: Any) -> Any:
         """[k, ...]: an action for each row of features; the most likely one if `noise` is None."""
-        return self.policy.act(self.parameters, self.inputs(features), noise)
+        inputs = self.inputs(features)
+        if self.blocks is None:
+            return self.policy.act(self.parameters, inputs, noise)
+        noise = None if noise is None else self.blocks.split(noise)
+        return self.blocks.join(self.policy.act(self.parameters, self.blocks.split(inputs), noise))
 
     def to_space(self, actions: Any) -> Any:
         """The actions in the form of the environment's action space."""
@@ -72,9 +116,15 @@ class Actor:
 
 
 def of_episodes(actor: Actor, episodes: Any) -> Actor:
-    """The actor of some of the episodes that its levels are of; the same one if it has no levels."""
-    levels = getattr(actor, "levels", None)
-    return actor if levels is None else dataclasses.replace(actor, levels=levels[episodes])
+    """The actor of some of the episodes; the same one if it has no levels and no blocks."""
+    levels, blocks = getattr(actor, "levels", None), getattr(actor, "blocks", None)
+    if levels is None and blocks is None:
+        return actor
+    return dataclasses.replace(
+        actor,
+        levels=None if levels is None else levels[episodes],
+        blocks=None if blocks is None else Blocks.of(blocks.places[episodes]),
+    )
 
 
 def with_levels(inputs: Any, levels: Any, of_states: bool) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 CLIP = 10.0
@@ -34,7 +36,20 @@ class RunningMoments(NamedTuple):
         variance = (1 - weight) * self.variance + weight * x.var(axis=0) + weight * (1 - weight) * delta**2
         return RunningMoments(*(np.asarray(part, np.float32) for part in (count, self.mean + weight * delta, variance)))
 
+    def update_masked(self, x: jax.Array, mask: jax.Array) -> RunningMoments:
+        """The moments after adding the rows of `x` [..., inputs] where `mask` [...] is True; in JAX."""
+        rows, where = x.reshape(-1, x.shape[-1]), mask.reshape(-1, 1)
+        added = where.sum()
+        mean = jnp.where(where, rows, 0).sum(axis=0) / added
+        variance = jnp.where(where, (rows - mean) ** 2, 0).sum(axis=0) / added
+        count = self.count + added
+        weight, delta = added / count, mean - self.mean
+        combined = (1 - weight) * self.variance + weight * variance + weight * (1 - weight) * delta**2
+        return RunningMoments(count, self.mean + weight * delta, combined)
+
     def normalize(self, x: Any) -> Any:
         """`x` [..., inputs] in standard deviations from the mean."""
+        if isinstance(x, jax.Array):
+            return jnp.clip((x - self.mean) / jnp.sqrt(self.variance + 1e-8), -CLIP, CLIP)
         scaled = (x - self.mean) / np.sqrt(self.variance + np.float32(1e-8))
         return np.clip(scaled, -CLIP, CLIP, out=scaled)

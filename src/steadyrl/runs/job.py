@@ -49,6 +49,8 @@ class Job:
     engine: str = "auto"
     loggers: tuple[str, ...] = ()
     """Names of loggers; see `training.loggers`."""
+    workers: int | str = 0
+    """How many processes play training episodes, or "auto"; see `Agent`. Not for jobs that are in such processes."""
 
     @classmethod
     def cell(
@@ -87,7 +89,7 @@ class Job:
         kind = AGENTS[self.agent]
         agents = []
         for run in runs or self.runs:
-            agents.append(kind(make, seed=run.seed, engine=self.engine, **run.settings))
+            agents.append(kind(make, seed=run.seed, engine=self.engine, workers=self.workers, **run.settings))
             apply_start(agents[-1], run.folder)
         return agents
 

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, Protocol
 
 from steadyrl.base.files import lock_folder
 from steadyrl.base.names import choose
+from steadyrl.rollouts.simulators.choose import IN_PROGRAMS
 from steadyrl.runs.job import Job, RunSpec, run_job_reporting
 from steadyrl.runs.jobs_table import JobsTable, Show
 from steadyrl.runs.workers import JobResult, run_all
-from steadyrl.training.engines.compiled import VMAP_WIDTH
+from steadyrl.training.engines.program import VMAP_WIDTH
 from steadyrl.training.loggers import logger_class
 from steadyrl.training.loop import program_of
 from steadyrl.training.run import pending_round
@@ -87,7 +88,7 @@ def pending_jobs(cells: Sequence[Job]) -> list[Job]:
     for cell in cells:
         (agent,) = cell.make_agents(cell.runs[:1])
         cell.plan.check([agent])
-        together = agent.engine == "compiled" and "episodes" in cell.plan.budget
+        together = agent.engine in IN_PROGRAMS and "episodes" in cell.plan.budget
         width = VMAP_WIDTH if together else 1
         cell = dataclasses.replace(cell, plan=dataclasses.replace(cell.plan, vmap_width=width, threads=1))
         config = cell.plan.config(agent)

@@ -6,12 +6,9 @@ of a job does not depend on how many there are, nor on the core.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
-import queue
 import signal
-import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 from steadyrl.base.machine import compilation_cache_env, usable_cores
+from steadyrl.base.processes import end_at_once, exit_reason, received, spawn
 from steadyrl.base.signals import TrainingInterruptedError, check_interrupted, defer_signals, interruptible
 
 ONE_THREAD = dict.fromkeys(("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
@@ -86,13 +84,8 @@ class _Worker:
     """A process that runs one job after the other, as its parent sees it."""
 
     def __init__(self, core: int | None) -> None:
-        spawn = multiprocessing.get_context("spawn")  # A fork of a process that JAX runs in can hang.
         self.core, self.number = core, -1
-        self.pipe, theirs = spawn.Pipe()
-        self.process = spawn.Process(target=_work, args=(theirs, core), daemon=True)
-        with _sigint_blocked():  # The child inherits this: its parent ends it.
-            self.process.start()
-        theirs.close()
+        self.process, self.pipe = spawn(_work, core)
 
     def assign(self, run: Callable[..., Any], number: int, job: Any) -> None:
         self.number = number
@@ -124,11 +117,9 @@ class _Worker:
 
 
 def _exit_reason(exitcode: int | None) -> str:
-    if exitcode is not None and exitcode < 0:
-        return f"its process was killed ({signal.Signals(-exitcode).name}): is there enough memory?"
-    if exitcode == _STOPPED:
-        return "its process was terminated from outside."
-    return "its process ended: if this is a script, put the call under `if __name__ == '__main__':`."
+    return (
+        "its process was terminated from outside." if exitcode == _STOPPED else f"its process {exit_reason(exitcode)}"
+    )
 
 
 def _work(pipe: Connection, core: int | None) -> None:
@@ -136,13 +127,13 @@ def _work(pipe: Connection, core: int | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
-    assigned: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_receive, args=(pipe, assigned), daemon=True).start()
+    # Without its parent, which may be restarted in the same folders, a process must end.
+    assigned = received(pipe, end_at_once)
     try:
         with interruptible():
             while True:
                 check_interrupted()
-                _run(pipe, *assigned.get())
+                _run(pipe, *_unpickled(assigned.get()))
     except KeyboardInterrupt:
         os._exit(_STOPPED)
 
@@ -165,18 +156,13 @@ def _send(pipe: Connection, message: Any) -> None:
         os._exit(1)
 
 
-def _receive(pipe: Connection, assigned: queue.SimpleQueue[Any]) -> None:
-    """Queue the jobs that come; without its parent, which may be restarted in the same folders, a process must end."""
-    while True:
-        try:
-            message = pipe.recv_bytes()
-        except (EOFError, OSError):
-            os._exit(1)
-        try:
-            assigned.put(pickle.loads(message))
-        except Exception:  # The job cannot be unpickled here.
-            traceback.print_exc()
-            os._exit(1)
+def _unpickled(message: bytes) -> Any:
+    try:
+        with defer_signals():  # An exception in the middle of the import of JAX can crash Python.
+            return pickle.loads(message)
+    except Exception:  # The job cannot be unpickled here.
+        traceback.print_exc()
+        os._exit(1)
 
 
 def describe_error(error: Exception) -> str:
@@ -194,15 +180,6 @@ def _cores() -> list[int | None]:
     mine = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     number = usable_cores()
     return [*mine, *[None] * number][:number]
-
-
-@contextmanager
-def _sigint_blocked() -> Iterator[None]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -128,6 +128,12 @@ class OffPolicy(Algorithm, Protocol):
         ...
 
 
+def acts_in_jax(algorithm: Algorithm) -> bool:
+    """Whether it can be trained inside one program with a JAX environment: then it has a `policy`, a `JaxPolicy`."""
+    in_jax = hasattr(getattr(algorithm, "policy", None), "act_jax")
+    return in_jax and algorithm.batch_kind in ("batch", "episodes")
+
+
 class Trainee(Protocol):
     """What the training loop trains; an agent is one."""
 
@@ -139,6 +145,8 @@ class Trainee(Protocol):
     seed: int
     engine: str
     """Where its episodes come from."""
+    workers: int
+    """How many processes play its episodes; 0 if this one does. Results do not depend on it."""
     settings: Any
     algorithm: Algorithm
     learner: Learner

@@ -22,10 +22,17 @@ from steadyrl.rollouts.acting import with_levels
 from steadyrl.rollouts.compiled import Plays, Tables, rewards_of
 from steadyrl.rollouts.episodes import Episodes
 from steadyrl.training.returns import discount_factors, rewards_to_go
+from steadyrl.training.rows import ROW, WHOLE, Rows, rows_needed
+
+WORTH_PACKING = 0.8
+"""A batch is packed if at most this share of its padded size is left: each size is compiled for."""
 
 
 class EpisodeBatch(NamedTuple):
-    """n episodes of L steps: `Episodes` with normalized observations, padded to one of a few lengths L."""
+    """n episodes as K rows of L steps: `Episodes` with normalized observations, padded to one of a few sizes.
+
+    Padded, each episode is one row; `packed` they take several short ones.
+    """
 
     observations: Any
     actions: Any
@@ -34,9 +41,11 @@ class EpisodeBatch(NamedTuple):
     last_observations: Any
     terminated: Any
     discounts: Any
-    """[L]: gamma^t, computed in 64 bits."""
+    """[L], or [K, L] if it differs between rows: gamma^t, computed in 64 bits."""
     levels: Any = None
     """[n]: what each episode was played with besides its observations, which it is a part of; see `training.dial`."""
+    rows: Rows = WHOLE
+    """Which episode each row is of."""
 
     @classmethod
     def of(cls, episodes: Episodes, gamma: float, inputs: Callable[[Any], Any], levels: Any = None) -> EpisodeBatch:
@@ -58,11 +67,34 @@ class EpisodeBatch(NamedTuple):
             levels=levels,
         )
 
+    def packed(self) -> EpisodeBatch:
+        """The same in short rows if that is worth it. NumPy."""
+        n, L = self.mask.shape
+        lengths = self.mask.sum(axis=-1)
+        K = padded_length(int(rows_needed(lengths).sum()) * ROW) // ROW
+        if L % ROW or WORTH_PACKING * n * L < K * ROW:
+            return self
+        rows = Rows.of(lengths, K)
+        places, filled = rows.episode * (L // ROW) + rows.start // ROW, rows.start < lengths[rows.episode]
+
+        def pack(x: Any) -> Any:
+            packed = np.zeros((K, ROW, *x.shape[2:]), x.dtype)
+            packed[filled] = x.reshape(-1, ROW, *x.shape[2:])[places[filled]]
+            return packed
+
+        return self._replace(
+            observations=pack(self.observations),
+            actions=pack(self.actions),
+            rewards=pack(self.rewards),
+            mask=pack(self.mask),
+            discounts=pack(np.broadcast_to(self.discounts, (n, L))),
+            rows=rows,
+        )
+
     @property
     def returns(self) -> Array:
         """[n]: R, the discounted return of each episode."""
-        returns: Array = (jnp.asarray(self.rewards, jnp.float32) * self.discounts).sum(axis=-1)
-        return returns
+        return self.rows.total((jnp.asarray(self.rewards, jnp.float32) * self.discounts).sum(axis=-1))
 
 
 def padded_length(T: int) -> int:
@@ -84,16 +116,37 @@ class EveryState(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """n episodes of T steps, in order: for credit that depends on what came before a step and after it."""
+    """K rows of T steps, in order: for credit that depends on what came before a step and after it."""
 
     observations: Array
-    """[n, T, ...]."""
+    """[K, T, ...]."""
     rewards: Array
-    """[n, T]: 0 in the padding."""
+    """[K, T]: 0 in the padding."""
     mask: Array
-    """[n, T]: 1, or 0 in the padding."""
+    """[K, T]: 1, or 0 in the padding."""
     pairs: Array | None = None
     """[n, T]: the number s A + a of the state-action pair, where a batch is given pair by pair."""
+    rows: Rows = WHOLE
+    """Which episode each row is of."""
+
+    @property
+    def times(self) -> Array:
+        """[K, T] or [T]: the time of each step."""
+        return self.rows.times(self.mask.shape[1])
+
+    @property
+    def lengths(self) -> Array:
+        """[n]: the number of steps of each episode."""
+        return self.rows.total(self.mask.sum(axis=-1))
+
+    @property
+    def last(self) -> Array:
+        """[K, T]: whether it is the last step of its episode."""
+        return self.times == self.rows.spread(self.lengths)[:, None] - 1
+
+    def returns(self, discount: Any) -> Array:
+        """[n]: the return of each episode with another discount factor."""
+        return self.rows.total((self.rewards * discount**self.times).sum(axis=-1))
 
 
 class Weighting(NamedTuple):
@@ -102,20 +155,20 @@ class Weighting(NamedTuple):
     per_reward: Array
     """[n]."""
     per_visit: Array
-    """[n, L] or [n, 1]."""
+    """[K, L] or [K, 1]."""
 
 
 class Batch(NamedTuple):
-    """n trajectories of L observations with P actions each."""
+    """n trajectories as K rows of L observations with P actions each; K is n unless `rows` says otherwise."""
 
     observations: Array | EveryState | None
-    """[n, L, ...], or None for every state in order; `EveryState` where policies differ between trajectories."""
+    """[K, L, ...], or None for every state in order; `EveryState` where policies differ between trajectories."""
     actions: Array | None
-    """[n, L, P, ...], or None for every action in order."""
+    """[K, L, P, ...], or None for every action in order."""
     visits: Array
-    """[n, L, P]: how often the trajectory took the action there; 0 in the padding."""
+    """[K, L, P]: how often the trajectory took the action there; 0 in the padding."""
     rewards_to_go: Array
-    """[n, L, P]: g, summed over those visits; without gamma^t in front (deviation 6)."""
+    """[K, L, P]: g, summed over those visits; without gamma^t in front (deviation 6)."""
     returns: Array
     """[n]: R, the discounted return of the whole trajectory."""
     lengths: Array
@@ -123,13 +176,18 @@ class Batch(NamedTuple):
     squared_rewards_to_go: Array
     """[n]: the sum of g^2 over the steps."""
     state_visits: Array
-    """[n, L]: `visits` summed over the actions. All updates on a batch share these two sums."""
+    """[K, L]: `visits` summed over the actions. All updates on a batch share these two sums."""
     state_rewards_to_go: Array
-    """[n, L]: `rewards_to_go` summed over the actions."""
+    """[K, L]: `rewards_to_go` summed over the actions."""
     steps: Steps
     """The same trajectories, step by step."""
     levels: Array | None = None
     """[n]: see `EpisodeBatch`."""
+
+    @property
+    def rows(self) -> Rows:
+        """Which trajectory each row is of."""
+        return self.steps.rows
 
     @classmethod
     def of(
@@ -150,7 +208,7 @@ class Batch(NamedTuple):
         return cls(*given, *sums, steps, levels)
 
     def with_credit(self, credit: Array) -> Batch:
-        """The batch with `credit` [n, T] of each step added to the rewards to go that weigh log pi.
+        """The batch with `credit` [K, T] of each step added to the rewards to go that weigh log pi.
 
         The value function still learns from the rewards to go as they were.
         """
@@ -167,12 +225,14 @@ class Batch(NamedTuple):
         return self._replace(rewards_to_go=jnp.zeros_like(self.rewards_to_go))
 
     def total(self, x: Array) -> Array:
-        """[n]: the sum over all visits of a trajectory of x, which is [n, L, P], or [L, P] for the whole table."""
+        """[n]: the sum over all visits of a trajectory of x, which is [K, L, P], or [L, P] for the whole table."""
         # As a product of matrices it is vectorized; a plain sum of floats is not, for its order is fixed.
-        return jnp.tensordot(self.visits, x, axes=2) if x.ndim == 2 else (self.visits * x).sum(axis=(1, 2))
+        if x.ndim == 2:
+            return jnp.tensordot(self.visits, x, axes=2)
+        return self.rows.total((self.visits * x).sum(axis=(1, 2)))
 
     def weights(self, weighting: Weighting) -> Array:
-        """The weight of each log pi in the sum over trajectories and steps: [n, L, P], or [L, P] for the whole table.
+        """The weight of each log pi in the sum over trajectories and steps: [K, L, P], or [L, P] for the whole table.
 
         The latter is summed over the trajectories already.
         """
@@ -181,21 +241,21 @@ class Batch(NamedTuple):
         if self.observations is None:
             by_reward = jnp.tensordot(per_reward, self.rewards_to_go, axes=1)
             return by_reward + jnp.tensordot(jnp.ones_like(per_reward), by_visit, axes=1)
-        return per_reward[:, None, None] * self.rewards_to_go + by_visit
+        return self.rows.spread(per_reward)[:, None, None] * self.rewards_to_go + by_visit
 
 
 def batch_from_episodes(episodes: EpisodeBatch, gamma: Any) -> Batch:
     """Step by step, from the episodes of any environment."""
-    mask = jnp.asarray(episodes.mask, jnp.float32)
-    g = rewards_to_go(jnp.asarray(episodes.rewards, jnp.float32), gamma) * mask
+    mask, rows = jnp.asarray(episodes.mask, jnp.float32), episodes.rows
+    g = rewards_to_go(jnp.asarray(episodes.rewards, jnp.float32), gamma, rows) * mask
     return Batch.of(
         observations=jnp.asarray(episodes.observations),
         actions=jnp.asarray(episodes.actions)[:, :, None],
         visits=mask[..., None],
         rewards_to_go=g[..., None],
         returns=episodes.returns,
-        lengths=mask.sum(axis=-1),
-        squared_rewards_to_go=(g**2).sum(axis=-1),
+        lengths=rows.total(mask.sum(axis=-1)),
+        squared_rewards_to_go=rows.total((g**2).sum(axis=-1)),
         steps=steps_from_episodes(episodes),
         levels=None if episodes.levels is None else jnp.asarray(episodes.levels),
     )
@@ -204,7 +264,7 @@ def batch_from_episodes(episodes: EpisodeBatch, gamma: Any) -> Batch:
 def steps_from_episodes(episodes: EpisodeBatch) -> Steps:
     """Step by step, from the episodes of any environment."""
     rewards, mask = jnp.asarray(episodes.rewards, jnp.float32), jnp.asarray(episodes.mask, jnp.float32)
-    return Steps(jnp.asarray(episodes.observations), rewards, mask)
+    return Steps(jnp.asarray(episodes.observations), rewards, mask, rows=episodes.rows)
 
 
 def batch_from_plays(tables: Tables, plays: Plays, gamma: Array, levels: Array | None = None) -> Batch:

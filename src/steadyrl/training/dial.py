@@ -43,6 +43,10 @@ class Dial:
         # Not low + places * (high - low), which may end a rounding beside the upper end.
         return (1 - places) * low + places * high
 
+    def group_of(self, episodes: int) -> Array:
+        """[episodes]: the group of each."""
+        return jnp.arange(episodes) // (episodes // self.groups)
+
     def by_group(self, x: Array) -> Array:
         """[n, ...] to [groups, n / groups, ...]: the episodes of each group."""
         return x.reshape(self.groups, -1, *x.shape[1:])

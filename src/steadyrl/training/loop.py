@@ -13,11 +13,15 @@ from steadyrl.base.shown import shown
 from steadyrl.base.signals import defer_signals
 from steadyrl.envs.description import describe_env
 from steadyrl.envs.finite import finite_model
+from steadyrl.envs.jax_env import jax_model
+from steadyrl.rollouts.simulators.choose import IN_PROGRAMS
 from steadyrl.training.algorithm import Trainee
-from steadyrl.training.engines.compiled import VMAP_WIDTH, CompiledEngine
+from steadyrl.training.engines.compiled import CompiledEngine
 from steadyrl.training.engines.engine import EPISODES_PER_RECORD, Engine
 from steadyrl.training.engines.host import HostEngine
+from steadyrl.training.engines.jax_env import JaxEngine
 from steadyrl.training.engines.online import OnlineEngine
+from steadyrl.training.engines.program import VMAP_WIDTH
 from steadyrl.training.engines.replay import ReplayEngine
 from steadyrl.training.progress import TrainingProgress
 from steadyrl.training.records import Record, take_over
@@ -51,7 +55,7 @@ def learn_together(
     """
     rounds = count_rounds(agents, total_timesteps, total_episodes)
     first = agents[0]
-    groups = [list(agents)] if first.engine == "compiled" else [[agent] for agent in agents]
+    groups = [list(agents)] if first.engine in IN_PROGRAMS else [[agent] for agent in agents]
     with ExitStack() as stack:
         all_listeners = list(listeners)
         if progress_bar:
@@ -109,8 +113,9 @@ def make_engine(agents: list[Trainee], vmap_width: int | None = None) -> Engine:
         return ReplayEngine(*agents)
     if agents[0].algorithm.batch_kind == "online":
         return OnlineEngine(*agents)
-    if agents[0].engine == "compiled":
-        return CompiledEngine(agents, vmap_width or (1 if len(agents) == 1 else VMAP_WIDTH))
+    if agents[0].engine in IN_PROGRAMS:
+        kind = JaxEngine if agents[0].engine == "jax" else CompiledEngine
+        return kind(agents, vmap_width or (1 if len(agents) == 1 else VMAP_WIDTH))
     return HostEngine(*agents)
 
 
@@ -156,5 +161,9 @@ def count_rounds(agents: Sequence[Trainee], total_timesteps: int | None, total_e
 
 def program_of(agent: Trainee) -> tuple[Any, ...]:
     """What agents that are trained together have in common."""
-    world = finite_model(agent.env) if agent.engine == "compiled" else describe_env(agent.env)
+    world: Any = finite_model(agent.env) if agent.engine == "compiled" else describe_env(agent.env)
+    if (
+        agent.engine == "jax"
+    ):  # Named, it is made anew for each agent; objects of the user's say whether they are equal.
+        world = jax_model(agent.env) if world is None else repr(world)
     return type(agent), jax.tree.structure(agent.algorithm), agent.engine, agent.iterations, world

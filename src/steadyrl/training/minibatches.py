@@ -21,8 +21,12 @@ class Minibatches(NamedTuple):
 
     @classmethod
     def of(cls, key: Array, mask: Array, size: int) -> Minibatches:
-        """Drawn without replacement from the steps where `mask` [steps] is not 0."""
-        order = jnp.argsort(jnp.where(mask > 0, jax.random.uniform(key, mask.shape), 2.0))
+        """Drawn without replacement from the steps where `mask` [steps] is not 0.
+
+        The k-th of them takes the k-th random number: how a batch is padded does not matter.
+        """
+        numbers = jax.random.uniform(key, mask.shape)[jnp.cumsum(mask > 0) - 1]
+        order = jnp.argsort(jnp.where(mask > 0, numbers, 2.0))
         steps = (mask > 0).sum(dtype=jnp.int32)
         return cls(jnp.concatenate([order, jnp.zeros(size, order.dtype)]), -(-steps // size), steps)
 

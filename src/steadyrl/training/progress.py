@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Column
 from rich.text import Text
 
+from steadyrl.rollouts.simulators.choose import IN_PROGRAMS
 from steadyrl.training.algorithm import Trainee
 from steadyrl.training.records import Record
 
@@ -162,7 +163,7 @@ class TrainingProgress:
         """`total` counts from the agents' state now, or with `done` from the start of their training."""
         self._description, self._unit, self._total, self._agents = description, unit, total, agents
         self._before, self._lines = _mean_count(agents, unit) - done, lines
-        self._speed, self._timer = Speed(done, _steps(agents), agents[0].engine == "compiled"), LineTimer(done / total)
+        self._speed, self._timer = Speed(done, _steps(agents), agents[0].engine in IN_PROGRAMS), LineTimer(done / total)
         self._note: list[str] = []
         console = Console(stderr=True)
         self._bar = make_bar(console) if shows_bars(console) else None
@@ -220,7 +221,7 @@ class ProgressReporter:
 
     def __init__(self, report: Callable[[Any], None], unit: str, total: int, agents: Sequence[Trainee]) -> None:
         self._report, self._unit, self._total, self._agents = report, unit, total, agents
-        self._speed = Speed(_mean_count(agents, unit), _steps(agents), agents[0].engine == "compiled")
+        self._speed = Speed(_mean_count(agents, unit), _steps(agents), agents[0].engine in IN_PROGRAMS)
         self._send(_FirstRounds(agents)())
 
     def __call__(self, agents: Sequence[Trainee], records: Sequence[Sequence[Record]]) -> None:
@@ -244,7 +245,7 @@ class _FirstRounds:
         self._added = self._steps_stored()
 
     def __call__(self) -> list[str]:
-        if self._agent.engine == "compiled":
+        if self._agent.engine in IN_PROGRAMS:
             return ["compiling"]
         playing = f"playing the {'next' if self._agent.episodes else 'first'} episodes"
         steps = self._steps_stored() - self._added

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from steadyrl.training.rows import WHOLE, Rows
+
 
 def discount_factors(gamma: float, T: int) -> NDArray[np.float64]:
     """[T]: gamma^t."""
@@ -20,8 +22,8 @@ def discounted_returns(rewards: Any, gamma: float) -> Any:
     return (rewards * discount_factors(gamma, rewards.shape[-1])).sum(axis=-1)
 
 
-def rewards_to_go(rewards: Any, gamma: Any) -> Any:
-    """g_t = r_t + gamma g_{t+1}, from each step to the end; `rewards` is [..., T], zero in the padding."""
+def rewards_to_go(rewards: Any, gamma: Any, rows: Rows = WHOLE) -> Any:
+    """g_t = r_t + gamma g_{t+1}, to the end of the episode; `rewards` is [..., T], zero in the padding."""
 
     def step(g_next: Any, r: Any) -> tuple[Any, Any]:
         g = r + gamma * g_next
@@ -29,14 +31,27 @@ def rewards_to_go(rewards: Any, gamma: Any) -> Any:
 
     steps_first = jnp.moveaxis(jnp.asarray(rewards), -1, 0)
     _, g = jax.lax.scan(step, jnp.zeros_like(steps_first[0]), steps_first, reverse=True)
-    return jnp.moveaxis(g, 0, -1)
+    g = jnp.moveaxis(g, 0, -1)
+    return _with_later_rows(g, gamma, rows) if rows.split else g
 
 
-def generalized_advantages(rewards: Any, values: Any, gamma: Any, gae_lambda: Any) -> Any:
+def _with_later_rows(g: Any, gamma: Any, rows: Rows) -> Any:
+    """What g is to the end of the episode, given g within each row [K, B]."""
+    B = g.shape[-1]
+
+    def earlier(g_next: Any, row: Any) -> tuple[Any, Any]:
+        g_row, continued = row
+        after = continued * g_next
+        return g_row + gamma**B * after, after
+
+    _, after = jax.lax.scan(earlier, jnp.zeros_like(g[0, 0]), (g[:, 0], rows.continued), reverse=True)
+    return g + gamma ** (B - jnp.arange(B)) * after[:, None]
+
+
+def generalized_advantages(rewards: Any, values: Any, gamma: Any, gae_lambda: Any, rows: Rows = WHOLE) -> Any:
     """A_t = delta_t + gamma lambda A_{t+1}, where delta_t = r_t + gamma V(s_{t+1}) - V(s_t) (Schulman et al. 2016).
 
     `rewards` and `values` are [..., T], zero in the padding, so that nothing is expected after the last step. Where an
     episode was truncated, its last reward is to hold gamma V of the last observation.
     """
-    following = jnp.concatenate([values[..., 1:], jnp.zeros_like(values[..., :1])], axis=-1)
-    return rewards_to_go(rewards + gamma * following - values, gamma * gae_lambda)
+    return rewards_to_go(rewards + gamma * rows.following(values) - values, gamma * gae_lambda, rows)

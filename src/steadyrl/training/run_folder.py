@@ -40,13 +40,13 @@ from steadyrl.training.run_files import (
 )
 
 _COMPLETE, _WAITING = "complete", "waiting"
-_NOT_COMPARED = ("started", "command")
+_NOT_COMPARED = ("started", "command", "workers")
 _CONFIG_KINDS = {"agent": str, "env": dict, "settings": dict, "seed": int}
 State = Literal["absent", "resumable", "complete"]
 _ATTEMPTS = 5
 """How often to look for an agent in the folder of a run that may be in training."""
 _PACKAGES = ("steadyrl", "jax", "jaxlib", "numpy", "optax", "gymnasium", "scipy")
-_SIMULATORS = ("mujoco", "box2d", "envpool")
+_SIMULATORS = ("mujoco", "box2d", "envpool", "gymnax", "brax")
 
 
 def versions() -> dict[str, str]:
@@ -162,7 +162,7 @@ class Run:
         if (folder / CONFIG).exists():
             run.discard()
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        content = {**config, "started": started, "command": command}
+        content = {**config, "started": started, "command": command, "workers": agent.workers}
         write_atomic(folder / CONFIG, json.dumps(content, indent=2).encode())
         return run
 

@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import gymnasium as gym
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 
@@ -42,10 +44,12 @@ class ActionRange:
         return all(map(math.isfinite, self.low + self.high))
 
     def to_space(self, actions: Any) -> Any:
-        """Clipped to the bounds, in the space's units, shape and precision."""
+        """Clipped to the bounds, in the space's units, shape and precision; in NumPy or in JAX."""
         low, high, middle, half_range = self._bounds
         if self.bounded:
             actions = middle + half_range * actions
+        if isinstance(actions, jax.Array):  # In 32 bits also where the space has 64.
+            return jnp.clip(actions, low, high).reshape(-1, *self.shape)
         clipped = np.minimum(np.maximum(actions, low), high)
         return clipped.reshape(-1, *self.shape).astype(self.dtype, copy=False)
 

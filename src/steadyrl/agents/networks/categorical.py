@@ -46,9 +46,18 @@ class CategoricalNetwork:
         """See `gumbel`."""
         return gumbel(generator, steps, self.mlp.sizes[-1])
 
+    def jax_noise(self, key: Array) -> Array:
+        """See `gumbel`."""
+        return jax.random.gumbel(key, (self.mlp.sizes[-1],))
+
     def act(self, parameters: Layers, observations: Any, noise: Any) -> Any:
         """[k]: the number of an action for each observation [k, inputs]."""
         return draw(self.mlp.apply_numpy(parameters, observations), noise)
+
+    def act_jax(self, parameters: Layers, observations: Array, noise: Array | None) -> Array:
+        """The same in JAX."""
+        action: Array = draw(self.mlp(parameters, observations), noise)
+        return action
 
     def to_space(self, actions: Any) -> Any:
         """Counted from the space's first action."""

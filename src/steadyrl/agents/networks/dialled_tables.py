@@ -83,9 +83,18 @@ class DialledSoftmaxTable:
         """See `gumbel`."""
         return gumbel(generator, steps, self.n_actions)
 
+    def jax_noise(self, key: Array) -> Array:
+        """See `gumbel`."""
+        return jax.random.gumbel(key, (self.n_actions,))
+
     def act(self, parameters: Any, observations: Any, noise: Any) -> Any:
         """An action for each (state, level)."""
         return draw(self.knots.mixed(parameters, observations), noise)
+
+    def act_jax(self, parameters: Array, observations: Array, noise: Array | None) -> Array:
+        """An action for each (state, level)."""
+        action: Array = draw(self.knots.mixed(parameters, observations), noise)
+        return action
 
     def to_space(self, actions: Any) -> Any:
         """As they are."""

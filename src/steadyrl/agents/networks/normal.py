@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -43,23 +44,35 @@ class NormalNetwork:
         """Also the entropy before actions are clipped, which is the same at every observation."""
         assert observations is not None, "only tables have a probability for every state"
         assert actions is not None, "actions come with observations"
-        mean = self.mlp(parameters["mean"], observations)
-        mean = jnp.tanh(mean) if self.range.bounded else mean
+        mean = self._mean(parameters, observations)
         log_std = parameters["log_std"]
         z = (actions - mean[..., None, :]) * jnp.exp(-log_std)
         log_prob = jnp.sum(-0.5 * z**2 - log_std - 0.5 * math.log(2 * math.pi), axis=-1)
         entropy = jnp.sum(log_std + 0.5 * math.log(2 * math.pi * math.e))
         return log_prob, jnp.broadcast_to(entropy, mean.shape[:-1])
 
+    def _mean(self, parameters: dict[str, Any], observations: Array) -> Array:
+        mean = self.mlp(parameters["mean"], observations)
+        return jnp.tanh(mean) if self.range.bounded else mean
+
     def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
         """[steps, d]: standard normal."""
         return generator.standard_normal((steps, self.range.dimensions), dtype=np.float32)
+
+    def jax_noise(self, key: Array) -> Array:
+        """[d]: standard normal."""
+        return jax.random.normal(key, (self.range.dimensions,))
 
     def act(self, parameters: dict[str, Any], observations: Any, noise: Any) -> Any:
         """[k, d]: a sample, or the mean."""
         mean = self.mlp.apply_numpy(parameters["mean"], observations)
         mean = np.tanh(mean) if self.range.bounded else mean
         return mean if noise is None else mean + np.exp(parameters["log_std"]) * noise
+
+    def act_jax(self, parameters: dict[str, Any], observations: Array, noise: Array | None) -> Array:
+        """The same in JAX."""
+        mean = self._mean(parameters, observations)
+        return mean if noise is None else mean + jnp.exp(parameters["log_std"]) * noise
 
     def to_space(self, actions: Any) -> Any:
         """Clipped to the bounds, in the space's units, shape and precision."""

@@ -47,9 +47,18 @@ class SoftmaxTable:
         """See `gumbel`."""
         return gumbel(generator, steps, self.n_actions)
 
+    def jax_noise(self, key: Array) -> Array:
+        """See `gumbel`."""
+        return jax.random.gumbel(key, (self.n_actions,))
+
     def act(self, parameters: Any, observations: Any, noise: Any) -> Any:
         """An action for each state."""
         return draw(parameters[observations], noise)
+
+    def act_jax(self, parameters: Array, observations: Array, noise: Array | None) -> Array:
+        """An action for each state."""
+        action: Array = draw(parameters[observations], noise)
+        return action
 
     def to_space(self, actions: Any) -> Any:
         """As they are."""

@@ -10,24 +10,29 @@ from steadyrl.base.names import unknown
 from steadyrl.envs.envpool import is_envpool, unsupported_pool
 from steadyrl.envs.fast_simulator import fast_simulator
 from steadyrl.envs.finite import finite_model
+from steadyrl.envs.jax_env import jax_model
+from steadyrl.envs.jax_simulator import JaxSimulator
 from steadyrl.envs.simulator import Simulator
 from steadyrl.envs.source import Source
 from steadyrl.rollouts.simulators.envpool import EnvPoolSimulator
 from steadyrl.rollouts.simulators.gymnasium import GymnasiumSimulator
 from steadyrl.rollouts.simulators.vector import VectorEnvSimulator
 
-ENGINES = ("compiled", "gymnasium", "vector", "mujoco", "envpool")
+ENGINES = ("compiled", "jax", "gymnasium", "vector", "mujoco", "envpool")
 """The engines that training episodes can come from; "compiled" has no simulator."""
+IN_PROGRAMS = ("compiled", "jax")
+"""The engines that play and learn inside one compiled program."""
 
 
 class UnsupportedEngineError(ValueError):
     """The engine does not support the environment, or is not installed."""
 
 
-def checked_engine(engine: str, env: Any, compilable: bool) -> str:
+def checked_engine(engine: str, env: Any, compilable: bool, acts_in_jax: bool = False) -> str:
     """The name of the engine, with "auto" resolved; an error if it does not support `env` or the method.
 
-    `compilable` says whether the method can be trained inside a compiled program: tables can, except with PPO.
+    `compilable` says whether the method can be trained inside a compiled program of a finite MDP: tables can, except
+    with PPO. `acts_in_jax` says the same of programs of JAX environments: policy gradients can.
 
     "auto" never chooses an engine that needs an optional package which the environment itself does not need, because
     installing a package must not change results. So EnvPool has to be requested.
@@ -50,6 +55,11 @@ def checked_engine(engine: str, env: Any, compilable: bool) -> str:
         problem = f"{env} is not a finite MDP that is known in full"
         problem = problem if compilable else "only tables are compiled, not networks, and not PPO"
         raise UnsupportedEngineError(f"engine='compiled': {problem}. Use engine='gymnasium'.")
+    in_jax = acts_in_jax and jax_model(env) is not None
+    if engine == "jax" and not in_jax:
+        problem = f"{env} is not a JAX environment, or is wrapped"
+        problem = problem if acts_in_jax else "only policy gradients are compiled together with a JAX environment"
+        raise UnsupportedEngineError(f"engine='jax': {problem}. Use engine='gymnasium'.")
     if engine in ("mujoco", "envpool"):
         if fast is None or fast.engine != engine:
             raise UnsupportedEngineError(f"engine={engine!r}: it has no simulator of {env}. Use engine='gymnasium'.")
@@ -57,8 +67,8 @@ def checked_engine(engine: str, env: Any, compilable: bool) -> str:
             raise UnsupportedEngineError(f"{fast.unsupported} Or use engine 'gymnasium'.") from fast.unsupported
     if engine != "auto":
         return engine
-    if compiled:
-        return "compiled"
+    if compiled or in_jax:
+        return "compiled" if compiled else "jax"
     return "mujoco" if fast is not None and fast.engine == "mujoco" and fast.unsupported is None else "gymnasium"
 
 
@@ -70,4 +80,8 @@ def simulator_for(engine: str, source: Source, size: int) -> Simulator:
         fast = fast_simulator(source.env)
         assert fast is not None
         return fast.make(size)
+    if engine == "jax":
+        model = jax_model(source.env)
+        assert model is not None
+        return JaxSimulator(model, size)
     return GymnasiumSimulator(source.env, source.another, size)

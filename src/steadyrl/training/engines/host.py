@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Any
 
@@ -9,10 +10,11 @@ import jax
 import numpy as np
 
 from steadyrl.base.seeding import training_episode_seed
-from steadyrl.rollouts.acting import Actor
+from steadyrl.rollouts.acting import Actor, Blocks
 from steadyrl.rollouts.collector import collect
 from steadyrl.rollouts.episodes import Episodes
 from steadyrl.rollouts.simulators.choose import simulator_for
+from steadyrl.rollouts.workers import EpisodeWorkers
 from steadyrl.training.acting import make_actor
 from steadyrl.training.algorithm import Learner, Metrics, Trainee
 from steadyrl.training.batch import EpisodeBatch, batch_from_episodes
@@ -31,6 +33,7 @@ class HostEngine:
         self._n, self._gamma = agent.settings.n, agent.settings.gamma
         self._limits = training_limits(agent)
         self._simulator = simulator_for(agent.engine, agent.source, self._n)
+        self._workers = EpisodeWorkers(agent.workers, agent.source.another) if agent.workers else None
         # Small rounds are recorded together.
         self.max_rounds = max(1, EPISODES_PER_RECORD // self._n)
 
@@ -55,6 +58,8 @@ class HostEngine:
         episodes = self._collect(actor, k)
         clock.append(time.perf_counter())
         batch = EpisodeBatch.of(episodes, self._gamma, actor.inputs, levels)
+        if self._agent.algorithm.batch_kind != "transitions":
+            batch = batch.packed()
         learner, metrics = block_until_ready(_update(self._algorithm, learner, batch))
         clock.append(time.perf_counter())
         if actor.moments is not None:
@@ -64,13 +69,21 @@ class HostEngine:
     def close(self) -> None:
         """See `Engine`."""
         self._simulator.close()
+        if self._workers is not None:
+            self._workers.close()
 
     def _collect(self, actor: Actor, k: int) -> Episodes:
         """Whole episodes, each from a seed that follows from the run's seed and the episode's number."""
         first = k * self._n
         seeds = [training_episode_seed(self._agent.seed, first + i) for i in range(self._n)]
         limits = self._limits._replace(first_episode=first)
-        episodes = collect(self._simulator, actor, seeds, limits)
+        if self._agent.engine == "gymnasium" and actor.observation_space is not None:
+            # Where there may be workers, actions must not depend on which other episodes are played at the same time.
+            actor = dataclasses.replace(actor, blocks=Blocks.of(np.arange(self._n)))
+        if self._workers is not None:
+            episodes = self._workers.collect(actor, seeds, limits)
+        else:
+            episodes = collect(self._simulator, actor, seeds, limits)
         check_returns(episodes.rewards.sum(axis=-1), limits)
         return episodes
 

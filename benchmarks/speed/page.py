@@ -1,0 +1,104 @@
+"""The page docs/benchmarks.md: the table of all speed benchmarks, how they were measured, and how costs grow."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.speed import scaling
+from benchmarks.speed.table import Row, as_markdown
+
+PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+FIGURE = PAGE.with_name("benchmarks_scaling.png")
+_PACKAGES = ("jax", "numpy", "gymnasium", "mujoco")
+
+HEAD = """# Benchmarks
+
+    make bench      # everything once, in at most 15 minutes: writes this page
+
+{machine}
+
+{table}
+
+- More is better, except for seconds. "Others" are measured in the same run as ours, in turns; a number in brackets is
+  how many times as fast ours is. The limit is what nobody can exceed.
+- Stable-Baselines3, SBX and Rejax have virtual environments of their own, with the same versions of the simulators. Of
+  their variants (vector environments, numbers of threads) the fastest counts.
+- Load is the load average of the machine when the measurement began. Above 0.5, numbers are too small, and unequally.
+- Measured: {dates}.
+
+| | measured more often, with details, by |
+| --- | --- |
+{commands}
+
+[What each script does](../benchmarks/README.md).
+"""
+
+READING = """
+## Reading the table
+
+With networks, a batch of episodes is played side by side and the policy acts for all of them at once. In finite
+environments such as the maze, playing and learning are one compiled program, with several seeds in it. In HalfCheetah,
+a round of PPO is 10 episodes of 500 steps and 5 passes over all of them, with networks of 256x256. TD3 makes 50 updates
+of batches of 256 after every 50 steps, DQN 4 updates of batches of 64 after every 4 ("What bounds TD3" is in the
+[architecture](architecture.md)). Environments that are slow in Python are played by
+[worker processes](training.md#slow-environments). What is gained with many runs at a time: [sweeps](scaling.md).
+"""
+
+GROWTH = """
+## Cost as it grows
+
+![Time against size](benchmarks_scaling.png)
+
+Measured by `python -m benchmarks.speed.scaling`{when}.
+Rounds are MG-PPO with 20 episodes of 100 steps, networks of 128x128 and 4 passes, except for what grows, in an
+environment that costs next to nothing. Exponents are those between the last two sizes: 1 is growth in proportion. eta,
+the weights of the Gini deviation, is computed from the sorted returns, n log n. Seeds in the maze are trained five at a
+time, so one takes as long as five.
+
+{tables}"""
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers were measured on."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    return {"cpu": cpu, "cores": len(os.sched_getaffinity(0)), "python": platform.python_version(), **versions}
+
+
+def text(rows: Sequence[Row], series: Sequence[scaling.Series], results: dict[str, Any]) -> str:
+    """The page."""
+    on = results["machine"]
+    described = f"{on['cores']} cores ({on['cpu']}), Python {on['python']}" if on else "Not measured yet"
+    versions = "".join(f", {name} {on[name]}" for name in _PACKAGES if name in on)
+    commands = {row.command: row.name for row in rows if row.command}
+    parts = [
+        HEAD.format(
+            machine=f"{described}{versions}.",
+            table=as_markdown(rows),
+            dates=", ".join(sorted({row.measured for row in rows if row.measured})) or "never",
+            commands="\n".join(f"| {_all(rows, command)} | `{command}` |" for command in commands),
+        ),
+        READING,
+    ]
+    if series:
+        when = f" on {results['scaling_measured']}, load {results['scaling_load']:.1f}"
+        parts.append(GROWTH.format(when=when, tables=scaling.as_markdown(series)))
+    return "".join(parts)
+
+
+def write(rows: Sequence[Row], series: Sequence[scaling.Series], results: dict[str, Any]) -> None:
+    """The page and its figure."""
+    if series:
+        scaling.draw(series, FIGURE)
+    PAGE.write_text(text(rows, series, results))
+
+
+def _all(rows: Sequence[Row], command: str) -> str:
+    return "; ".join(row.name for row in rows if row.command == command)

@@ -1,0 +1,89 @@
+"""How soon PPO reaches a threshold in environments written in JAX, beside Rejax and Stable-Baselines3.
+
+    python -m benchmarks.speed.worlds [--tasks CartPole-v1,Pendulum-v1] [--learners ours,rejax,sb3] [--seeds 1,16]
+                                      [--json]
+
+CartPole to a mean return of 475, Pendulum to -200; `reaching.py` says how that is measured and with which settings.
+Ours and Rejax train in gymnax's environments, Stable-Baselines3 in Gymnasium's. Each learner runs in a process of its
+own with nothing compiled before. For several seeds, times are per seed: until all have reached the threshold, divided
+by their number; Stable-Baselines3 trains one seed, which every ratio is to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+
+from benchmarks.peers import environment, rejax_environment
+from benchmarks.speed.reaching import TASKS
+
+PYTHONS = {"ours": sys.executable, "rejax": rejax_environment.PYTHON, "sb3": environment.PYTHON}
+NAMES = {"ours": "steadyrl", "rejax": "Rejax 0.1.3", "sb3": "Stable-Baselines3"}
+
+
+def measure(learner, task, seeds):
+    """The result of `reaching.py` for so many seeds, from 0 on."""
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = cache  # Nothing in it yet.
+        numbers = ",".join(map(str, range(seeds)))
+        printed = environment.run("benchmarks.speed.reaching", learner, task, numbers, python=PYTHONS[learner])
+    return json.loads(printed.splitlines()[-1])
+
+
+def rows(tasks, learners, seeds):
+    """A row for each task, learner and number of seeds, as it is measured."""
+    for task in tasks:
+        reference = None
+        for learner in sorted(learners, key=("sb3", "rejax", "ours").index):
+            for count in seeds if learner != "sb3" else [1]:
+                row = measure(learner, task, count)
+                row["seconds_per_seed"] = row["seconds"] / count
+                row["compiled_per_seed"] = row.get("seconds_compiled", row["seconds"]) / count
+                reference = row["seconds"] if learner == "sb3" else reference
+                if reference is not None:
+                    row["ratio"] = reference / row["seconds_per_seed"]
+                    row["ratio_compiled"] = reference / row["compiled_per_seed"]
+                yield row
+
+
+def as_text(row):
+    """A row of the table."""
+    task, name = row["task"], NAMES[row["learner"]]
+    ratios = [f"{row[key]:7.1f}x" if key in row else "" for key in ("ratio", "ratio_compiled")]
+    missed = "" if row["reached"] == row["seeds"] else f"  only {row['reached']} of {row['seeds']} reached it"
+    return (
+        f"{task:12} {name:18} {row['seeds']:5} {row['steps']:9,} {row['seconds_per_seed']:9.2f} "
+        f"{row['compiled_per_seed']:9.2f} {ratios[0]:>9} {ratios[1]:>9}{missed}"
+    )
+
+
+def main():
+    """Print the rows as they are measured."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", default=",".join(TASKS))
+    parser.add_argument("--learners", default="ours,rejax,sb3")
+    parser.add_argument("--seeds", default="1,16")
+    parser.add_argument("--json", action="store_true", help="one line of JSON with all rows")
+    given = parser.parse_args()
+    learners = given.learners.split(",")
+    if "sb3" in learners:
+        environment.install()
+    if "rejax" in learners:
+        rejax_environment.install()
+    if not given.json:
+        columns = ("seeds", 5), ("steps", 9), ("s/seed", 9), ("compiled", 9), ("ratio", 9), ("compiled", 9)
+        print(f"{'task':12} {'learner':18} {' '.join(f'{name:>{width}}' for name, width in columns)}")
+    found = []
+    for row in rows(given.tasks.split(","), learners, [int(count) for count in given.seeds.split(",")]):
+        found.append(row)
+        if not given.json:
+            print(as_text(row), flush=True)
+    if given.json:
+        print(json.dumps({"benchmark": "worlds", "rows": found}))
+
+
+if __name__ == "__main__":
+    main()

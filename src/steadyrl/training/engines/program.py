@@ -1,0 +1,133 @@
+"""What engines share that play and learn inside one compiled program, several agents at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from steadyrl.base.machine import usable_cores
+from steadyrl.training.algorithm import Learner, Trainee
+from steadyrl.training.engines.engine import Rounds, as_arrays, check_finite
+
+VMAP_WIDTH = 5
+"""Agents in one call of the program where several are trained together."""
+
+
+class CompiledRound(Protocol):
+    """One round of the agents in a call of the program. Hashable: programs are compiled for it."""
+
+    def __call__(self, shared: Any, constants: Any, learners: Learner, k: Array) -> tuple[Learner, Rounds]:
+        """Round `k` of K agents: act, collect, make the batch, update, record.
+
+        `shared` arrays are the same for all; `constants` and `learners` have a leading axis of the agents.
+        """
+        ...
+
+
+class ProgramEngine:
+    """An `Engine` for agents that differ in their seeds and in the numbers of their settings alone.
+
+    A call of the program trains `vmap_width` agents. More agents take several calls, which share the cores; unused
+    slots compute something that is thrown away. The bits of a run depend on the width, but not on its slot, on the
+    other agents or on the number of cores.
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[Trainee],
+        one_round: CompiledRound,
+        shared: Any,
+        constants: Sequence[Any],
+        vmap_width: int,
+        max_rounds: int,
+    ) -> None:
+        """`constants` are those of each agent, besides its algorithm."""
+        self._agents, self._round, self._shared, self.max_rounds = agents, one_round, shared, max_rounds
+        self._calls = _assign_slots(len(agents), vmap_width)
+        of_all = _stack([as_arrays(agent.algorithm) for agent in agents]), *_stack(constants)
+        self._constants = [_select(of_all, call) for call in self._calls]
+        # The position of each agent among the slots of all calls.
+        self._positions = [np.concatenate(self._calls).tolist().index(k) for k in range(len(agents))]
+        self._compiled = False
+
+    def advance(self, count: int, timesteps: int) -> list[tuple[Learner, Rounds]]:
+        """See `Engine`."""
+        learners, first = _stack([agent.learner for agent in self._agents]), self._agents[0].iterations
+        limit = min(timesteps, np.iinfo(np.int32).max)
+
+        def run(call: Any, constants: Any) -> tuple[Learner, Rounds]:
+            moved, rounds, done = _compiled_rounds(
+                self._round, self.max_rounds, self._shared, constants, _select(learners, call), first, count, limit
+            )
+            return moved, jax.tree.map(lambda x: np.asarray(x)[: int(done)], rounds)
+
+        # Threads suffice: a compiled program runs without the GIL. The first time, one of them compiles for all.
+        with ThreadPoolExecutor(usable_cores() if self._compiled else 1) as threads:
+            moved, rounds = zip(*threads.map(run, self._calls, self._constants), strict=True)
+        self._compiled = True
+        learners = jax.tree.map(lambda *x: jnp.concatenate(x), *moved)
+        rounds = jax.tree.map(lambda *x: np.concatenate(x, axis=1), *rounds)
+        results = [
+            (_select(learners, position), jax.tree.map(lambda x, p=position: x[:, p], rounds))
+            for position in self._positions
+        ]
+        self.check_rounds([rounds for _, rounds in results])
+        check_finite(self._agents, results)
+        return results
+
+    def check_rounds(self, rounds: Sequence[Rounds]) -> None:
+        """An error if the episodes of an agent cannot be learned from."""
+
+    def close(self) -> None:
+        """There is no simulator."""
+
+
+def _stack(trees: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *x: jnp.stack(x), *trees)
+
+
+def _select(tree: Any, which: Any) -> Any:
+    return jax.tree.map(lambda x: x[which], tree)
+
+
+def _assign_slots(agents: int, width: int) -> list[Any]:
+    """For each call of the program the index of the agent in each slot; an unused slot repeats the last agent."""
+    slots = np.arange(-(-agents // width) * width).clip(max=agents - 1)
+    return list(slots.reshape(-1, width))
+
+
+@partial(jax.jit, static_argnames=("one_round", "max_rounds"))
+def _compiled_rounds(
+    one_round: CompiledRound,
+    max_rounds: int,
+    shared: Any,
+    constants: Any,
+    learners: Learner,
+    first: Array,
+    count: Array,
+    timesteps: Array,
+) -> tuple[Learner, Rounds, Array]:
+    """At most `count` rounds in a loop whose length is data: any split of a run into calls gives the same bits."""
+    play_and_learn = partial(one_round, shared, constants)
+    shapes = jax.eval_shape(play_and_learn, learners, first)[1]
+    empty = jax.tree.map(lambda x: jnp.zeros((max_rounds, *x.shape), x.dtype), shapes)
+
+    def cond(carry: tuple[Array, Array, Learner, Rounds]) -> Array:
+        k, steps, _, _ = carry
+        return (k < count) & (steps < timesteps)
+
+    def body(carry: tuple[Array, Array, Learner, Rounds]) -> tuple[Array, Array, Learner, Rounds]:
+        k, steps, learners, rounds = carry
+        learners, latest = play_and_learn(learners, first + k)
+        rounds = jax.tree.map(lambda all_rounds, x: all_rounds.at[k].set(x), rounds, latest)
+        return k + 1, steps + latest.lengths.sum(dtype=jnp.int32), learners, rounds
+
+    k, _, learners, rounds = jax.lax.while_loop(cond, body, (jnp.int32(0), jnp.int32(0), learners, empty))
+    return learners, rounds, k

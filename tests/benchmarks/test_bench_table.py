@@ -1,0 +1,104 @@
+"""The table of all speed benchmarks and its page: ratios, parts that fail or do not fit, and how costs grow."""
+
+import json
+import types
+
+import pytest
+
+from benchmarks.speed import all as bench
+from benchmarks.speed import page, scaling, table
+from benchmarks.speed.table import Row
+
+RATES = Row(
+    "fast", "steps/s", 3000.0, {"other": 1000.0}, limit=4000.0, note="physics", command="python -m x", load=0.25
+)
+SECONDS = Row("start", "s", 2.0, {"cold": 9.0})
+ETA = scaling.Series("eta", "Gini weights", "returns", "s", [10, 100, 1000], {"eta": [0.001, 0.01, 0.1]})
+
+
+def test_ratios_are_how_many_times_as_fast():
+    assert RATES.ratio(1000.0) == 3
+    assert SECONDS.ratio(9.0) == 4.5
+    text = table.as_text([RATES, SECONDS])
+    assert "other 1,000 (3.00)" in text
+    assert "4,000 (physics)" in text
+    assert "cold 9 (4.50)" in text
+    lines = table.as_markdown([RATES, SECONDS]).splitlines()
+    assert len({line.count("|") for line in lines}) == 1
+    assert "| fast | steps/s | 3,000 | other 1,000 (3.00) | 4,000 (physics) | 0.75 | 0.2 |" in lines
+
+
+def test_exponents():
+    assert scaling.exponent(ETA, "eta") == pytest.approx(1)
+    quadratic = ETA._replace(values={"eta": [1.0, 2.0, 200.0]})
+    assert scaling.exponent(quadratic, "eta") == pytest.approx(2)
+    assert "| eta | 1 | 10 | 100 | size^1.00 |" in scaling.as_markdown([ETA])
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """Parts that return a row, or fail."""
+    monkeypatch.setattr(bench, "RESULTS", tmp_path / "benchmarks.json")
+    monkeypatch.setattr(bench, "rows_of", lambda part, peers: iter([RATES] if part != "broken" else [1 / 0]))
+    monkeypatch.setattr(scaling, "measure", lambda: iter([ETA]))
+    return [bench.Part(name, 60, 30) for name in ("maze", "broken", "scaling", "ppo")]
+
+
+def test_parts_that_fail_or_do_not_fit_are_left_out(measured, capsys):
+    results = {"rows": {}, "scaling": [], "machine": {}}
+    left_out = bench.run(measured, True, 1.5, results)
+    assert left_out == ["broken: ZeroDivisionError: division by zero"]
+    assert list(results["rows"]) == ["maze", "ppo"]
+    assert results["scaling"] == [ETA._asdict()]
+    (row,) = results["rows"]["maze"]
+    assert (row["ours"], row["command"]) == (3000, "python -m benchmarks.speed.maze")
+    assert row["measured"]
+    left_out = bench.run(measured, True, 0.9, {"rows": {}})
+    assert len(left_out) == 4
+    assert left_out[0] == "maze: it takes about 60 s, and the 0.9 minutes would be over."
+    assert len(bench.run(measured, False, 0.9, {"rows": {}, "scaling": []})) == 1, "less time without peers"
+
+
+def test_the_command_prints_the_table_warns_and_writes_the_page(measured, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(page, "PAGE", tmp_path / "benchmarks.md")
+    monkeypatch.setattr(page, "FIGURE", tmp_path / "benchmarks_scaling.png")
+    monkeypatch.setattr("os.getloadavg", lambda: (3.0, 2.0, 1.0))
+    bench.main(["--no-peers", "--only", "maze", "scaling"])
+    printed = capsys.readouterr()
+    assert "Load average at the start: 3.0" in printed.out
+    assert "this machine is busy" in printed.err
+    assert "other 1,000 (3.00)" in printed.out
+    written = (tmp_path / "benchmarks.md").read_text()
+    assert "other 1,000 (3.00)" in written
+    assert "size^1.00" in written
+    assert (tmp_path / "benchmarks_scaling.png").stat().st_size > 1000
+    assert list(json.loads((tmp_path / "benchmarks.json").read_text())["rows"]) == ["maze"]
+    (tmp_path / "benchmarks.md").unlink()
+    bench.main(["--page"])
+    assert (tmp_path / "benchmarks.md").read_text() == written
+
+
+def test_environments_in_jax_are_compared_by_the_seed(monkeypatch):
+    seconds = {("ours", 1): 4.0, ("ours", 16): 16.0, ("rejax", 1): 5.0, ("rejax", 16): 32.0, ("sb3", 1): 80.0}
+
+    def rows(tasks, learners, seeds):
+        for (learner, count), total in seconds.items():
+            yield {"learner": learner, "seeds": count, "seconds_per_seed": total / count}
+
+    names = {"ours": "steadyrl", "rejax": "Rejax", "sb3": "SB3"}
+    fake = types.SimpleNamespace(TASKS=["Cart"], NAMES=names, rows=rows, rejax_environment=types.SimpleNamespace())
+    fake.rejax_environment.install = lambda: None
+    monkeypatch.setattr(bench.importlib, "import_module", lambda name: fake)
+    one, many = bench.worlds_rows(peers=True)
+    assert (one.ours, one.peers) == (4, {"Rejax": 5, "SB3": 80})
+    assert (many.ours, many.peers) == (1, {"Rejax": 2, "SB3": 80})
+    assert many.ratio(many.peers["SB3"]) == 80
+
+
+def test_every_part_has_rows():
+    for part in bench.PARTS:
+        if part.module in ("scaling", "worlds"):
+            continue
+        assert bench.available(part.module)
+        assert callable(bench.importlib.import_module(f"benchmarks.speed.{part.module}").rows)
+    assert sum(part.seconds for part in bench.PARTS) <= 15 * 60

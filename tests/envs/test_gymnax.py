@@ -1,0 +1,66 @@
+"""Environments of gymnax, by name and as objects."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.spaces import Discrete
+
+from steadyrl.envs.description import describe_env, source_from
+from steadyrl.envs.jax_env import jax_model
+from steadyrl.envs.jax_libraries import as_jax_model
+from steadyrl.envs.resolve import resolve
+
+gymnax = pytest.importorskip("gymnax")
+
+
+def test_environments_are_taken_as_they_are():
+    env, params = gymnax.make("CartPole-v1")
+    short = params.replace(max_steps_in_episode=20)
+    assert as_jax_model(env).horizon == 500
+    assert as_jax_model((env, short)).horizon == 20
+    assert as_jax_model(env) == as_jax_model((env, params)) != as_jax_model((env, short))
+    assert as_jax_model(gymnax.make("CartPole-v1")) == as_jax_model(env) != as_jax_model(gymnax.make("Pendulum-v1"))
+    assert resolve("gymnax:CartPole-v1", max_steps_in_episode=20).jax_model.horizon == 20
+    assert resolve(env).action_space == Discrete(2)
+
+
+def test_time_limits_are_not_terminal_states():
+    pendulum = resolve("gymnax:Pendulum-v1", max_steps_in_episode=2)
+    pendulum.reset(seed=0)
+    assert [pendulum.step(np.zeros(1, np.float32))[2:4] for _ in range(2)] == [(False, False), (False, True)]
+
+
+def test_its_cart_is_gymnasiums():
+    ours, theirs = resolve("gymnax:CartPole-v1"), gym.make("CartPole-v1").unwrapped
+    state, _ = ours.reset(seed=0)
+    theirs.reset(seed=0)
+    theirs.state = tuple(map(float, state))
+    for _ in range(60):
+        *a, _ = ours.step(1)
+        *b, _ = theirs.step(1)
+        np.testing.assert_allclose(a[0], b[0], atol=1e-4)
+        assert a[1:3] == b[1:3]
+        if a[2]:
+            return
+    pytest.fail("the pole did not fall")
+
+
+def test_names_are_recreated_from_a_file():
+    described = describe_env(resolve("gymnax:Pendulum-v1", max_steps_in_episode=9))
+    assert described == {"id": "gymnax:Pendulum-v1", "options": {"max_steps_in_episode": 9}}
+    assert jax_model(source_from(described).env).horizon == 9
+
+
+def test_unknown_names():
+    with pytest.raises(ValueError, match=r"unknown gymnax environment 'CartPole-v2'\. Did you mean 'CartPole-v1'"):
+        resolve("gymnax:CartPole-v2")
+    with pytest.raises(ValueError, match="unknown option 'max_steps'"):
+        resolve("gymnax:CartPole-v1", max_steps=3)
+
+
+def test_versions_before_1():
+    class Old:
+        reset_env = step_env = default_params = None
+
+    with pytest.raises(TypeError, match=r"gymnax before 1\.0"):
+        as_jax_model(Old())
