@@ -7,7 +7,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from fragile_robot import LENGTH, PAY, SECONDS, TIME_LIMIT, WAGE, FragileRobotEnv
+from fragile_robot import LENGTH, PAY, SECONDS, SPEEDS, TIME_LIMIT, WAGE, FragileRobotEnv
 from gymnasium.utils.env_checker import check_env
 from inventory import COST, ORDERS, PRICE, WEEKS, InventoryEnv
 from portfolio import DRIFT, FEE, MONTHS, STAKE, PortfolioEnv
@@ -40,7 +40,7 @@ def test_environments_follow_the_api(name):
 @pytest.mark.parametrize("name", ENVS)
 def test_episodes_depend_on_the_seed_alone(name):
     env: gym.Env = ENVS[name]()
-    action = 5 if name == "inventory" else np.array([0.7], np.float32)
+    action = np.array([0.7], np.float32) if name == "portfolio" else 5
     assert np.array_equal(play(env, action, seed=3), play(env, action, seed=3))
     assert len({play(env, action, seed).sum() for seed in range(10)}) > 1
 
@@ -68,13 +68,13 @@ def test_the_fund_earns_its_drift_less_one_fee():
 
 
 def test_a_robot_that_stands_still_is_paid_for_nothing():
-    rewards = play(FragileRobotEnv(), np.array([0.0], np.float32))
+    rewards = play(FragileRobotEnv(), 0)
     assert len(rewards) == TIME_LIMIT
     assert rewards.sum() == pytest.approx(-WAGE * SECONDS * TIME_LIMIT)
 
 
 def test_a_robot_at_full_speed_arrives_with_what_the_jolts_leave():
-    rewards = [play(FragileRobotEnv(), np.array([1.0], np.float32), seed) for seed in range(20)]
+    rewards = [play(FragileRobotEnv(), len(SPEEDS) - 1, seed) for seed in range(20)]
     steps = 3 + 19  # 0.125 + 0.25 + 0.375 m in three steps, then 9.25 m in steps of 0.5 m.
     unharmed = PAY * LENGTH - WAGE * SECONDS * steps
     assert {len(each) for each in rewards} == {steps}
