@@ -1,6 +1,6 @@
 """A robot with a fragile load: on rough ground the noise of its reward grows with the square of its speed.
 
-python examples/fragile_robot.py        # trains 12 policies in some minutes, prints and draws the frontier
+python examples/fragile_robot.py        # trains 15 policies in some minutes, prints and draws the frontier
 """
 
 from __future__ import annotations
@@ -58,4 +58,4 @@ class FragileRobotEnv(gym.Env[np.ndarray, int]):
 
 
 if __name__ == "__main__":
-    main("fragile_robot:FragileRobotEnv", episodes=8_000, risk_aversion="0.5,1,2", policy_learning_rate=1e-3)
+    main("fragile_robot:FragileRobotEnv", episodes=8_000, risk_aversion="0.5,1,2,4", policy_learning_rate=1e-3)

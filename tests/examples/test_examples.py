@@ -7,7 +7,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from fragile_robot import LENGTH, PAY, SECONDS, SPEEDS, TIME_LIMIT, WAGE, FragileRobotEnv
+from fragile_robot import LENGTH, PAY, ROUGH, SECONDS, SHAKING, SPEEDS, TIME_LIMIT, WAGE, FragileRobotEnv
 from gymnasium.utils.env_checker import check_env
 from inventory import COST, ORDERS, PRICE, WEEKS, InventoryEnv
 from portfolio import DRIFT, FEE, MONTHS, STAKE, PortfolioEnv
@@ -73,13 +73,13 @@ def test_a_robot_that_stands_still_is_paid_for_nothing():
     assert rewards.sum() == pytest.approx(-WAGE * SECONDS * TIME_LIMIT)
 
 
-def test_a_robot_at_full_speed_arrives_with_what_the_jolts_leave():
-    rewards = [play(FragileRobotEnv(), len(SPEEDS) - 1, seed) for seed in range(20)]
-    steps = 3 + 19  # 0.125 + 0.25 + 0.375 m in three steps, then 9.25 m in steps of 0.5 m.
-    unharmed = PAY * LENGTH - WAGE * SECONDS * steps
-    assert {len(each) for each in rewards} == {steps}
-    assert max(each.sum() for each in rewards) == pytest.approx(unharmed)
-    assert min(each.sum() for each in rewards) < unharmed - 1
+@pytest.mark.parametrize("speed", [2.0, 1.0])
+def test_the_noise_of_the_robot_grows_with_the_square_of_its_speed(speed):
+    action = int(np.flatnonzero(speed == SPEEDS)[0])
+    returns = np.array([play(FragileRobotEnv(), action, seed).sum() for seed in range(400)])
+    deviation = SHAKING * speed**2 * np.sqrt(sum(end - start for start, end in ROUGH))
+    assert abs(returns.mean() - (PAY * LENGTH - WAGE * LENGTH / speed)) < 4 * deviation / np.sqrt(len(returns))
+    assert abs(returns.std() / deviation - 1) < 4 / np.sqrt(2 * len(returns))
 
 
 def test_the_price_of_half_of_the_risk():
