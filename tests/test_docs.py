@@ -38,6 +38,13 @@ def test_links_lead_somewhere(page):
     assert not missing
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_line_of_prose_begins_with_a_mark(page):
+    """MyST leaves out lines that begin with a percent sign, and a plus sign begins a list."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^ *(?:%|\+ ).*", prose, re.MULTILINE) == []
+
+
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) < 150
 
