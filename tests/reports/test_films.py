@@ -90,6 +90,7 @@ def test_stored_returns_are_shown_without_an_agent_that_loads(run, tmp_path):
     text = text_of(write_report(tmp_path, episodes=3))
     assert "MG has a mean return of 11.0" in text
     assert "steadyrl watch" in text
+    assert "--worst 1 --seed 0 --episodes 3" in text
     (run / "final_evaluation.json").write_text(json.dumps({**content, "returns": ["x"]}))
     text = text_of(write_report(tmp_path, episodes=3))
     assert "final_evaluation.json is damaged" in text

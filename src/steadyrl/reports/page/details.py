@@ -61,6 +61,6 @@ def _text(value: Any) -> str:
 
 def _commands(run: FoundRun) -> list[list[str]]:
     """[what it does, command]."""
-    evaluate = f"steadyrl evaluate {shlex.quote(str(run.folder))}{run.env_option}"
+    evaluate = f"steadyrl evaluate {shlex.quote(str(run.folder))} --seed {run.seed}{run.env_option}"
     commands = [["made by", run.command], ["its risk", evaluate], ["its film", watch_command(run)]]
     return [pair for pair in commands if pair[1]]

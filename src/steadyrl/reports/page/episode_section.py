@@ -63,22 +63,24 @@ def _figure(result: GroupResults, results: Results, reel: FilmReel) -> str:
     if (filmed := run_with_film(result.group.runs)) is not None:
         content += reel.element(filmed, f"{result.group.method}, seed {filmed.seed}")
     if result.agents:
-        content += _cards(extremes_of(result), reel)
+        content += _cards(result, reel)
     return figure_element(tables.method_link(result, results.palette), content) if content else ""
 
 
-def _cards(extremes: dict[str, Episode], reel: FilmReel) -> str:
+def _cards(result: GroupResults, reel: FilmReel) -> str:
+    extremes = extremes_of(result)
     cards = [
         f"<li><b>{name}</b> <span>{formatting.number(episode.value)}</span>"
         f"<small>seed {episode.run.seed}, episode {episode.number}</small>"
         f"{reel.element(episode.run, f'{name} episode', name)}</li>"
         for name, episode in extremes.items()
     ]
-    command = watch_command(extremes["worst"].run, worst=True)
+    run = extremes["worst"].run
+    command = watch_command(run, worst_of=len(result.agents[run.name].returns))
     return f'<ul class="cards">{"".join(cards)}</ul><code>{html.escape(command)}</code>'
 
 
-def watch_command(run: FoundRun, worst: bool = False) -> str:
-    """The command that films the worst, median and best episode of a run, or only the worst of those on the page."""
-    which = f" --worst 1 --seed {run.seed}" if worst else ""
+def watch_command(run: FoundRun, worst_of: int = 0) -> str:
+    """The command that films the worst, median and best episode of a run, or the worst of so many on the page."""
+    which = f" --worst 1 --seed {run.seed} --episodes {worst_of}" if worst_of else ""
     return f"steadyrl watch {shlex.quote(str(run.folder))}{which}{run.env_option}"
