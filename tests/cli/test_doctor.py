@@ -99,4 +99,4 @@ def test_ranges(versions, version, supported):
 def test_every_extra_of_the_package_is_known():
     extras = set(importlib.metadata.metadata("steadyrl").get_all("Provides-Extra"))
     empty = {"report"}
-    assert extras - {"all", "dev"} - empty == set(doctor.EXTRAS)
+    assert extras - {"all", "dev", "docs"} - empty == set(doctor.EXTRAS)

@@ -39,7 +39,7 @@ def assert_same_run(one, other):
 def commanded(tmp_path_factory):
     """The folder of the same run by `steadyrl train`."""
     out = tmp_path_factory.mktemp("command") / "run"
-    main([*COMMAND, "--out", str(out), "--no-progress"])
+    main([*COMMAND, "--out", str(out), "--no-progress", "--no-page"])
     return out
 
 
