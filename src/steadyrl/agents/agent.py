@@ -24,6 +24,7 @@ from steadyrl.base.settings import canonical
 from steadyrl.envs import spaces
 from steadyrl.envs.description import describe_env, source_from
 from steadyrl.envs.finite import finite_model
+from steadyrl.envs.images import large_images
 from steadyrl.envs.jax_env import jax_model
 from steadyrl.envs.running_statistics import refuse_running_statistics
 from steadyrl.envs.simulator import Simulator
@@ -154,6 +155,7 @@ class Agent:
             finite=finite,
             real_observations=spaces.is_real(observation_space),
             real_actions=spaces.is_real(action_space),
+            images=bool(large_images(observation_space)),
         )
         self.settings = settings.resolve(self.env_kind)
         self.seed = _checked_seed(seed)
@@ -163,8 +165,8 @@ class Agent:
         self.learner = self._initial_learner() if untrained else jax.eval_shape(self._initial_learner)
         self.replay_buffer: ReplayBuffer | None = None
         if self.algorithm.batch_kind == "replay":
-            width = cast(OffPolicy, self.algorithm).layout.width
-            self.replay_buffer = ReplayBuffer(width, self.algorithm.settings.buffer_size)
+            layout = cast(OffPolicy, self.algorithm).layout
+            self.replay_buffer = ReplayBuffer(layout.width, self.algorithm.settings.buffer_size, layout.dtype)
             if untrained:
                 self.replay_buffer.allocate()
         self.iterations = self.episodes = self.timesteps = 0
