@@ -12,6 +12,7 @@ import numpy as np
 from steadyrl.base.names import unknown
 from steadyrl.base.settings import Alias, Rule, Settings, setting
 from steadyrl.envs.spaces import is_tabular
+from steadyrl.training.schedule import SCHEDULES
 
 REFUSED = {
     "n_steps": "dispersion is measured over whole episodes, so a batch is a number of episodes, not of steps. "
@@ -112,6 +113,13 @@ class AgentSettings(Settings):
         "Steps after which an episode counts as endless, which is an error.",
         least=1,
         aliases=(Alias("longest_episode", deprecated=True),),
+    )
+    learning_rate_schedule: str = setting(
+        "constant",
+        "How the step sizes of policy, values and action values change over the budget of a training: not at all, or "
+        "from 1 times to 0 times in a straight line ('linear') or along half a 'cosine'.",
+        choices=SCHEDULES,
+        aliases=("lr_schedule",),
     )
 
     @property

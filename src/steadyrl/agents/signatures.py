@@ -27,6 +27,8 @@ class ReinforceKwargs(Execution, total=False):
     normalise_observations: bool
     normalize_observations: bool
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -51,6 +53,8 @@ class PPOKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -94,6 +98,8 @@ class MeanGiniKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -149,6 +155,8 @@ class MVOKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -197,6 +205,8 @@ class TamarKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     optimiser: Literal["sgd", "adam"] | Auto
     optimizer: Literal["sgd", "adam"] | Auto
     initial_log_std: float
@@ -245,6 +255,8 @@ class MVPKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     optimiser: Literal["sgd", "adam"] | Auto
     optimizer: Literal["sgd", "adam"] | Auto
     initial_log_std: float
@@ -285,6 +297,8 @@ class QLearningKwargs(Execution, total=False):
     episodes_per_update: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     exploration: float
     bootstrap_on_truncation: bool | Auto
     update_after: Literal["step", "episode"] | Auto
@@ -300,6 +314,8 @@ class DQNKwargs(Execution, total=False):
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     buffer_size: int
     learning_starts: int
     train_freq: int
@@ -322,6 +338,8 @@ class TD3Kwargs(Execution, total=False):
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     buffer_size: int
     learning_starts: int
     train_freq: int
@@ -346,6 +364,8 @@ class MVPIKwargs(Execution, total=False):
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     exploration: float
     bootstrap_on_truncation: bool | Auto
     initial_dual: float
@@ -386,6 +406,8 @@ class MeanRiskKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -439,6 +461,8 @@ class CVaRKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float

@@ -165,6 +165,7 @@ def _train(
                 progress_bar=False,
                 listeners=[*runs, *extra, checkpoints],
                 vmap_width=plan.vmap_width,
+                budget=plan.budget,
             )
         with defer_signals():
             for listener in extra:
