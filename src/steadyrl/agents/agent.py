@@ -25,6 +25,7 @@ from steadyrl.envs import spaces
 from steadyrl.envs.description import describe_env, source_from
 from steadyrl.envs.finite import finite_model
 from steadyrl.envs.jax_env import jax_model
+from steadyrl.envs.reward_wrappers import refuse_clipped_rewards
 from steadyrl.envs.running_statistics import refuse_running_statistics
 from steadyrl.envs.simulator import Simulator
 from steadyrl.envs.source import AnyEnv, Source
@@ -89,6 +90,7 @@ class Agent:
             )
         source = Source.of(env)
         refuse_running_statistics(source.env)
+        refuse_clipped_rewards(source.env)
         given = self.chosen(settings, *source.spaces)
         self._set_up(source, *source.spaces, self.settings_of(given), seed, engine)
         within = "learns within episodes, so they cannot be played elsewhere. Leave workers out."
@@ -381,6 +383,7 @@ def from_file(file: AgentFile, env: AnyEnv | None = None) -> Agent:
     _check_sizes(file, own, settings)
     source = Source.of(env) if env is not None else source_from(header["env"])
     refuse_running_statistics(source.env)
+    refuse_clipped_rewards(source.env)
     if source.env is not None and not all(map(spaces.same_spaces, source.spaces, own)):
         raise ValueError(
             "{} was trained on {} and {}, but this environment has {} and {}. Pass one with the same spaces.".format(
