@@ -80,7 +80,10 @@ def test_a_schedule_is_the_step_sizes_that_it_says(tmp_path):
     assert not np.array_equal(scheduled.learner.theta, by_hand.learner.theta)
 
 
-@pytest.mark.parametrize(("case", "kind"), [("compiled", "cosine"), ("gymnasium", "linear"), ("dqn", "cosine")])
+@pytest.mark.parametrize(
+    ("case", "kind"),
+    [("compiled", "cosine"), ("dqn", "cosine"), pytest.param("gymnasium", "linear", marks=pytest.mark.slow)],
+)
 def test_a_run_with_a_schedule_is_resumed_exactly(case, kind, tmp_path, monkeypatch):
     env, agent, settings, engine = CASES[case]
     monkeypatch.setitem(CASES, case, (env, agent, {**settings, "learning_rate_schedule": kind}, engine))
@@ -96,7 +99,7 @@ def test_a_run_with_a_schedule_is_resumed_exactly(case, kind, tmp_path, monkeypa
     assert 0 < factors[-1] < 0.5 < factors[0] <= 1
 
 
-@pytest.mark.parametrize("kind", ["constant", "linear"])
+@pytest.mark.parametrize("kind", [pytest.param("constant", marks=pytest.mark.slow), "linear"])
 def test_a_budget_of_timesteps_in_a_program_is_resumed_exactly(kind, tmp_path, monkeypatch):
     env, agent, settings, engine = CASES["compiled"]
     monkeypatch.setitem(CASES, "compiled", (env, agent, {**settings, "learning_rate_schedule": kind}, engine))

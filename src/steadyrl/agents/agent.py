@@ -225,6 +225,8 @@ class Agent:
         progress_bar: bool = True,
         loggers: Sequence[str | Logger] = (),
         out: str | os.PathLike[str] | None = None,
+        extend: bool = False,
+        keep_replay_buffer: bool = False,
     ) -> Self:
         """Learn from at least so many more steps or episodes, in whole rounds.
 
@@ -241,6 +243,10 @@ class Agent:
             loggers: Where else metrics go: names such as "tensorboard", or objects; see `steadyrl.training.loggers`.
             out: A run folder to write, as `steadyrl train` does, with checkpoints. The same call by an untrained agent
                 resumes a run that was interrupted, and loads one that is complete.
+            extend: Whether a run in `out` that has a smaller budget is extended to this one. With a constant
+                learning rate the result is that of a run with this budget from the start.
+            keep_replay_buffer: Whether the run folder keeps the replay buffer at the end, without which a run of DQN or
+                TD3 cannot be extended later.
         """
         learn(
             self,
@@ -250,6 +256,8 @@ class Agent:
             progress_bar=progress_bar,
             loggers=loggers,
             out=None if out is None else Path(out),
+            extend=extend,
+            keep_replay_buffer=keep_replay_buffer,
         )
         self.check_trained()
         return self

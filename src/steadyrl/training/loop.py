@@ -31,7 +31,10 @@ MAX_TOTAL = 2**53
 """Timesteps or episodes: above it, not every whole number is a float."""
 
 Listener = Callable[[Sequence[Trainee], Sequence[Sequence[Record]]], None]
-"""`listener(agents, records)`, with the records of the latest rounds of each agent."""
+"""`listener(agents, records)`, with the records of the latest rounds of each agent.
+
+Training stops when an attribute `stop_reason` of it is not None.
+"""
 
 Callback = Callable[[dict[str, Any], dict[str, Any]], Any]
 """`callback(locals, globals)`, as in Stable-Baselines3: `locals["self"]` is the agent, and only False stops."""
@@ -82,8 +85,9 @@ def _learn(
     listeners: Sequence[Listener],
 ) -> None:
     per_record = rounds_per_record(agents[0])
-    # A callback may stop after any record, so then they come one by one; the program and its bits are the same.
-    stride = per_record if callback else max(engine.max_rounds // per_record, 1) * per_record
+    # Where training may stop after any record, they come one by one; the program and its bits are the same.
+    may_stop = callback or any(hasattr(listener, "stop_reason") for listener in listeners)
+    stride = per_record if may_stop else max(engine.max_rounds // per_record, 1) * per_record
     stride = min(stride, engine.max_rounds)
     steps_left = total_timesteps if total_timesteps is not None else np.iinfo(np.int64).max
     while rounds > 0 and steps_left > 0:
@@ -98,6 +102,8 @@ def _learn(
         rounds -= len(done.lengths)
         steps_left -= int(done.lengths.sum())
         if callback and any([_stops(callback, a, r[-1]) for a, r in zip(agents, records, strict=True)]):
+            return
+        if stop_reason(listeners):
             return
 
 
@@ -150,6 +156,11 @@ def rounds_per_record(agent: Trainee) -> int:
 
 def _stops(callback: Callback, agent: Trainee, record: Record) -> bool:
     return asks_to_stop(callback({"self": agent, "num_timesteps": agent.timesteps, "metrics": record}, {}))
+
+
+def stop_reason(listeners: Sequence[Any]) -> str | None:
+    """Why a listener asks to stop, if one does."""
+    return next((reason for listener in listeners if (reason := getattr(listener, "stop_reason", None))), None)
 
 
 def asks_to_stop(answer: Any) -> bool:
