@@ -27,6 +27,8 @@ class ReinforceKwargs(Execution, total=False):
     normalise_observations: bool
     normalize_observations: bool
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -56,6 +58,8 @@ class PPOKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -104,6 +108,8 @@ class MeanGiniKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -165,6 +171,8 @@ class MVOKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -218,6 +226,8 @@ class TamarKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -271,6 +281,8 @@ class MVPKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -316,6 +328,8 @@ class QLearningKwargs(Execution, total=False):
     episodes_per_update: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     exploration: float
     bootstrap_on_truncation: bool | Auto
     update_after: Literal["step", "episode"] | Auto
@@ -332,6 +346,8 @@ class DQNKwargs(Execution, total=False):
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -360,6 +376,8 @@ class TD3Kwargs(Execution, total=False):
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -390,6 +408,8 @@ class MVPIKwargs(Execution, total=False):
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     exploration: float
     bootstrap_on_truncation: bool | Auto
     initial_dual: float
@@ -435,6 +455,8 @@ class MeanRiskKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -494,6 +516,8 @@ class CVaRKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
