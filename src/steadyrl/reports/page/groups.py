@@ -12,13 +12,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steadyrl.agents import AGENTS
-from steadyrl.reports.names import agent_title, setting_title
+from steadyrl.evaluation.agent_looks import agent_title
 from steadyrl.reports.page import formatting
 from steadyrl.reports.page.experiments import experiment_method
 from steadyrl.reports.page.runs_found import FoundRun, Notes
 
 Settings = dict[tuple[str, str], Any]
 """(section of the config, name) -> value: everything that can differ between groups."""
+_SETTING_TITLES = {"risk_aversion": "lambda"}
+"""Setting -> its name in the names of methods, where that is another one."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,9 @@ def _variant(
 
 
 def _describe(settings: Settings, keys: Iterable[tuple[str, str]]) -> list[str]:
-    return [f"{setting_title(key[1])} {formatting.setting(settings[key])}" for key in keys if key in settings]
+    return [
+        f"{_SETTING_TITLES.get(key[1], key[1])} {formatting.setting(settings[key])}" for key in keys if key in settings
+    ]
 
 
 def _frozen(value: Any) -> str:
