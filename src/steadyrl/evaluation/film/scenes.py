@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
-from PIL import Image
+from PIL import Image, ImageColor
 
 from steadyrl.evaluation.film.camera import CURVE, Recording, check_replay, record
-from steadyrl.evaluation.film.drawing import draw_frame, scale_to, signed, style_of
-from steadyrl.evaluation.film.files import check_film_file, encoded, write_film
+from steadyrl.evaluation.film.drawing import INK, PAPER, STRUCK, draw_frame, scale_to, signed, style_of
+from steadyrl.evaluation.film.files import Colour, check_film_file, encoded, write_film
 from steadyrl.evaluation.film.selection import Selected
 from steadyrl.evaluation.play import Script
 from steadyrl.evaluation.progress import progress_bar
@@ -65,14 +65,24 @@ class Film:
 
     def save(self, path: str | Path, max_bytes: int | None = MAX_BYTES) -> Path:
         """Write a .gif, .webp or .mp4; the first two smaller than `max_bytes`, if need be with fewer pictures."""
-        return write_film(check_film_file(path), self.frames, 1 / self.pace.seconds, max_bytes)
+        return write_film(check_film_file(path), self.frames, 1 / self.pace.seconds, max_bytes, self._kept)
+
+    def gif(self, max_bytes: int, comment: str = "") -> bytes:
+        """The content of a .gif file."""
+        return encoded(".gif", self.frames, max_bytes, self._kept, comment)
+
+    @property
+    def _kept(self) -> list[Colour]:
+        """The colours of text and lines."""
+        curves = dict.fromkeys(recording.colour for recording in self.recordings)
+        return [PAPER, INK, STRUCK, *(_rgb(colour) for colour in curves)]
 
     def __str__(self) -> str:
         """A line for each episode."""
         return "\n".join(map(_line, self.recordings))
 
     def _repr_html_(self) -> str:
-        content = base64.b64encode(encoded(".gif", self.frames, MAX_BYTES)).decode()
+        content = base64.b64encode(self.gif(MAX_BYTES)).decode()
         return f'<img alt="film of {len(self.recordings)} episodes" src="data:image/gif;base64,{content}">'
 
 
@@ -117,6 +127,11 @@ def _pace(env: gym.Env[Any, Any], longest: int, fps: float, seconds: float) -> P
     speed = max(1.0, float(math.ceil(longest / steps_a_second / seconds)))
     stride = max(1, math.ceil(steps_a_second * speed / fps))
     return Pace(stride, stride / (steps_a_second * speed), speed)
+
+
+def _rgb(colour: str) -> Colour:
+    red, green, blue, *_ = ImageColor.getrgb(colour)
+    return red, green, blue
 
 
 def _line(recording: Recording) -> str:
