@@ -111,9 +111,9 @@ def outcome(runs: list[dict[str, Any]]) -> str:
     short = {case: mean for case, mean in means.items() if mean < goals[case[0]]}
     failed = "; ".join(f"{agent} in {env} ({mean:.2f} instead of {goals[env]})" for (env, agent), mean in short.items())
     reached = (
-        f"In {len(means) - len(short)} of {len(means)} cases, an agent with its default settings reaches the return"
+        f"In {len(means) - len(short)} of {len(means)} cases, agents with default settings reach the return asked for."
     )
-    return f"{reached} that was asked for. {f'It does not: {failed}.' if failed else ''}".strip()
+    return f"{reached} In the others they do not: {failed}." if failed else reached
 
 
 FINDINGS = """**MG without settings does not learn Acrobot**, with ten passes over each batch or with four: it ends at
