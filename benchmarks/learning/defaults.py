@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 
 import steadyrl
 from steadyrl.training.run_folder import versions
+from studies.markdown_page import fill
 
 RESULTS, PAGE = Path("docs/results/defaults_runs.jsonl"), Path("docs/results/defaults.md")
 SEEDS = (0, 1)
@@ -100,6 +100,22 @@ def table(runs: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def outcome(runs: list[dict[str, Any]]) -> str:
+    """How many agents reach what was asked, and which do not."""
+    goals = {**{title: goal for title, (_, _, goal) in TABLES.items()}, **NETWORKS}
+    means = {
+        (env, agent): float(np.mean(some))
+        for env, agent in cases()
+        if (some := [one["evaluation"] for one in runs if (one["env"], one["agent"]) == (env, agent)])
+    }
+    short = {case: mean for case, mean in means.items() if mean < goals[case[0]]}
+    failed = "; ".join(f"{agent} in {env} ({mean:.2f} instead of {goals[env]})" for (env, agent), mean in short.items())
+    reached = (
+        f"In {len(means) - len(short)} of {len(means)} cases, agents with default settings reach the return asked for."
+    )
+    return f"{reached} In the others they do not: {failed}." if failed else reached
+
+
 FINDINGS = """**MG without settings does not learn Acrobot**, with ten passes over each batch or with four: it ends at
 -500 on each seed that was run. Aversion is the cause: with lambda 0 MG, and PPO, learn it (seed 0: -97
 and -90 at the end of training). Gamma = 0.99 limits what a better return is worth to the mean part,
@@ -125,9 +141,11 @@ def missing(runs: list[dict[str, Any]]) -> list[tuple[str, str, int]]:
 def page(runs: list[dict[str, Any]]) -> str:
     """The page about all runs."""
     used, absent = runs[-1], [f"{env} {agent} {seed}" for env, agent, seed in missing(runs)]
-    installed = textwrap.fill(", ".join(f"{name} {version}" for name, version in used["versions"].items()), 110)
-    not_run = textwrap.fill(f"Not run yet (agent and seed): {'; '.join(absent)}.", 110) + "\n\n" if absent else ""
+    installed = fill(", ".join(f"{name} {version}" for name, version in used["versions"].items()), 110)
+    not_run = fill(f"Not run yet (agent and seed): {'; '.join(absent)}.", 110) + "\n\n" if absent else ""
     return f"""# What the defaults learn
+
+{fill(outcome(runs), 110)}
 
 Agents with their default settings, {EPISODES:,} episodes in the small Discrete environments (tables), {STEPS:,} steps
 in the others (networks). Returns are undiscounted; evaluation is {EVALUATED} episodes of the trained policy,

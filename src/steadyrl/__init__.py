@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from steadyrl.evaluation.compare import Comparison as Comparison
     from steadyrl.evaluation.compare import compare as compare
     from steadyrl.evaluation.evaluate import evaluate as evaluate
-    from steadyrl.evaluation.film.film import Film as Film
     from steadyrl.evaluation.film.film import film as film
+    from steadyrl.evaluation.film.scenes import Film as Film
     from steadyrl.evaluation.frontier import Frontier as Frontier
     from steadyrl.evaluation.risk_report import Estimate as Estimate
     from steadyrl.evaluation.risk_report import RiskReport as RiskReport
@@ -69,7 +69,7 @@ _HOMES = {
     "Calibration": "steadyrl.runs.calibration",
     "Comparison": "steadyrl.evaluation.compare",
     "Estimate": "steadyrl.evaluation.risk_report",
-    "Film": "steadyrl.evaluation.film.film",
+    "Film": "steadyrl.evaluation.film.scenes",
     "Frontier": "steadyrl.evaluation.frontier",
     "RiskReport": "steadyrl.evaluation.risk_report",
     "calibrate": "steadyrl.runs.calibration",

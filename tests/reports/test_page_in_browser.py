@@ -202,7 +202,7 @@ def test_plots_are_read_with_the_keyboard(browser):
     press(browser, "\ue00c")  # Escape
     assert browser.execute_script("return document.getElementById('tooltip').hidden")
     label = browser.execute_script("return document.activeElement.ariaLabel")
-    assert label.startswith("Return, goal-20. At the end: ")
+    assert label.startswith("Return, goal 20. At the end: ")
 
 
 def test_everything_that_acts_is_reached_with_tab(browser):
@@ -226,6 +226,23 @@ def test_everything_that_acts_is_reached_with_tab(browser):
     ]
     assert headings[0] == 1
     assert all(after - before <= 1 for before, after in itertools.pairwise(headings))
+
+
+def test_films_can_be_paused(browser):
+    assert count(browser, "#episodes img.film") == 4
+    show(browser, "#episodes .film")
+    loaded = "return Array.from(document.querySelectorAll('img.film')).every(e => e.naturalWidth > 600)"
+    assert browser.execute_script(loaded)
+    click(browser, "#episodes .pause")
+    assert texts(browser, "#episodes .pause") == ["Play film", *["Pause film"] * 3]
+    assert count(browser, "#episodes img.film[hidden]") == 1
+    ink = (
+        "const c = document.querySelector('canvas.film'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height);"
+        "return new Set(d.data).size"
+    )
+    assert browser.execute_script(ink) > 10  # Not an empty picture.
+    click(browser, "#episodes .pause")
+    assert count(browser, "#episodes img.film[hidden]") == 0
 
 
 def test_each_method_has_a_heat_map_in_each_maze(browser):
@@ -260,7 +277,7 @@ def test_a_wide_page_can_become_narrow(browser):
 def test_the_table_at_the_end_of_training_holds_its_numbers(browser, results):
     found = rows(browser, ".finals")
     assert [row[:4] for row in found] == [
-        [f"goal-{goal}", method, "2", "300"] for goal in GOALS for method in ("REINFORCE", "MVO")
+        [f"goal {goal}", method, "2", "300"] for goal in GOALS for method in ("REINFORCE", "MVO")
     ]
     finals = [read_metrics(results / "goal-40" / "mvo" / f"seed{seed}")[-1] for seed in SEEDS]
     for column, measure in ((4, "return"), (5, "undiscounted_gini_deviation"), (6, "gini_deviation")):
@@ -299,13 +316,33 @@ def test_the_table_of_runs_sorts_and_filters(browser):
     for text, matching in (
         ("mvo", 4),
         ("mvo seed 1", 2),
-        ("goal-20 mvo seed 1", 1),
+        ("goal 20 mvo seed 1", 1),
         ("mvo seed 1, reinforce", 6),
         ("", 8),
     ):
         browser.execute_script(script, text)
         assert len(rows(browser, ".all-runs")) == matching
     assert texts(browser, "#matching") == ["8 runs"]
+
+
+def test_a_single_run_is_one_run(chromium, tmp_path):
+    fake_run(tmp_path / "run", records=[{"episodes": 5, "return": 1.0}])
+    open_page(chromium, write_report(tmp_path))
+    assert texts(chromium, "#matching") == ["1 run"]
+
+
+def test_the_axes_of_a_panel_of_histograms_are_one_below_the_other(browser):
+    show(browser, "#returns .rows")
+    script = (
+        "return Array.from(document.querySelectorAll('#returns .rows')).map(panel => Array.from("
+        "panel.querySelectorAll('.plot')).map(plot => JSON.stringify(Array.from(plot.querySelectorAll('.xtick'))"
+        ".map(tick => [tick.textContent, tick.getAttribute('x')]))))"
+    )
+    panels = browser.execute_script(script)
+    assert [len(axes) for axes in panels] == [2, 2]
+    for axes in panels:
+        assert len(json.loads(axes[0])) > 1
+        assert len(set(axes)) == 1
 
 
 def test_a_run_opens_its_details(browser):

@@ -114,7 +114,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _codes(commands: Sequence[str]) -> str:
-    codes = "".join(f"<code>{html.escape(command)}</code>" for command in commands[:MAX_LISTED])
+    codes = "".join(formatting.command(command) for command in commands[:MAX_LISTED])
     return codes + (f"and {len(commands) - MAX_LISTED} more" if len(commands) > MAX_LISTED else "")
 
 

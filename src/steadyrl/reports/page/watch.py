@@ -38,6 +38,7 @@ def watch(
     seconds: int,
     written: Callable[[Path], None] = lambda page: None,
     wait: Callable[[float], None] = time.sleep,
+    films: bool = True,
 ) -> None:
     """Write the page, and again after each change, until Ctrl-C; then for the last time, without loading itself again.
 
@@ -49,15 +50,16 @@ def watch(
         seconds: How often to look, and how often the page loads itself again.
         written: Called with the page each time.
         wait: Waits that many seconds.
+        films: Whether to make films, as in `write_report`.
     """
     before: Signature | None = None
     try:
         while True:
             now = signature(Path(folder))
             if now != before:
-                written(write_report(folder, to, episodes=episodes, envs=envs, refresh=seconds))
+                written(write_report(folder, to, episodes=episodes, envs=envs, refresh=seconds, films=films))
                 before = now
             wait(seconds)
     except KeyboardInterrupt:
-        write_report(folder, to, episodes=episodes, envs=envs)
+        write_report(folder, to, episodes=episodes, envs=envs, films=films)
         raise
