@@ -14,6 +14,7 @@ import numpy as np
 
 from steadyrl.agents import describe, dialled
 from steadyrl.agents.acting import ActingAgent
+from steadyrl.agents.export.export import export
 from steadyrl.agents.loading import load
 from steadyrl.agents.registry import AGENTS
 from steadyrl.agents.representation import represent
@@ -194,6 +195,17 @@ class Agent(SettingsChoice, ActingAgent):
             warnings.warn("save(memory=...) is now called save(replay_buffer=...).", DeprecationWarning, stacklevel=2)
             replay_buffer = memory
         checkpoint.write(self, path, replay_buffer)
+
+    def export(self, path: str | os.PathLike[str]) -> Path:
+        """Write the learned policy to a file that runs without steadyrl, and return its path.
+
+        "policy.onnx" is an ONNX model (it takes `steadyrl[onnx]` to write it), "policy.npz" the same as arrays, which
+        the 30 lines of examples/run_policy.py run with NumPy alone. Both map a batch of observations, as the
+        environment returns them, to the actions of `predict(observations, deterministic=True)`, as it takes them:
+        normalization of observations, scaling and clipping of actions are included. Of an agent that has learned for
+        a range of lambdas, export `agent.at(lambda)`.
+        """
+        return export(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], env: AnyEnv | None = None) -> Self:
