@@ -116,7 +116,8 @@ def _overview() -> str:
 def _commands() -> dict[str, Callable[..., Any]]:
     """Imported here rather than above: Ctrl-C is handled by now."""
     from steadyrl.cli.calibrate import Calibrate
-    from steadyrl.cli.evaluate import Compare, Evaluate
+    from steadyrl.cli.compare import Compare
+    from steadyrl.cli.evaluate import Evaluate
     from steadyrl.cli.export import Export
     from steadyrl.cli.frontier import FrontierCommand
     from steadyrl.cli.info import Agents, Doctor
