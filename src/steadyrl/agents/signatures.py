@@ -105,6 +105,7 @@ class MeanGiniKwargs(Execution, total=False):
     least_selected: float
     credit: Literal["step", "trajectory"] | Auto
     risk_discount: float | Auto
+    risk_gamma: float | Auto
     risk_gae_lambda: float | Auto
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
@@ -397,6 +398,7 @@ class MeanRiskKwargs(Execution, total=False):
     least_selected: float
     credit: Literal["step", "trajectory"]
     risk_discount: float | Auto
+    risk_gamma: float | Auto
     risk_gae_lambda: float | Auto
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
