@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 import run_policy
 from commands import refusal
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from toy_envs import Counter
 
 import steadyrl
@@ -34,6 +34,7 @@ class Spaces(gym.Env):
 REACH = Box(np.array([-2, 0, -1]), np.array([1, 0.5, 3]), dtype=np.float64)
 FREE = Box(np.float32([-np.inf, 0, -1]), np.float32([np.inf, np.inf, 1]))
 SEEN = Box(-5, 5, (6,), np.float32)
+NESTED = Tuple([MultiDiscrete([2, 3], start=[1, 0]), Dict({"on": MultiBinary(2), "x": SEEN, "k": Discrete(3)})])
 AGENTS = {
     "ppo, discrete": lambda: steadyrl.PPO("CartPole-v1"),
     "reinforce, actions from 3": lambda: steadyrl.Reinforce(Spaces(SEEN, Discrete(4, start=3))),
@@ -47,6 +48,10 @@ AGENTS = {
     "64-bit observations": lambda: steadyrl.TD3(Spaces(Box(-9, 9, (3,), np.float64), REACH)),
     "pixels": lambda: steadyrl.PPO(Spaces(Box(0, 255, (4, 5), np.uint8), Discrete(3))),
     "dict": lambda: steadyrl.PPO(Counter("dict")),
+    "a tuple, and several choices": lambda: steadyrl.PPO(Spaces(NESTED, MultiDiscrete([3, 2, 4], start=[5, 0, -1]))),
+    "two by two switches": lambda: steadyrl.PPO(Spaces(SEEN, MultiBinary((2, 2))), activation="tanh"),
+    "layer normalization and silu": lambda: steadyrl.PPO("CartPole-v1", layer_norm=True, activation="silu"),
+    "elu": lambda: steadyrl.TD3("Pendulum-v1", activation="elu"),
     "a network of states": lambda: steadyrl.DQN(Counter("discrete")),
     "a table": lambda: steadyrl.MeanGini("steadyrl/GuardedMaze-v0"),
     "a table of values": lambda: steadyrl.QLearning("CliffWalking-v1"),
@@ -65,6 +70,8 @@ def prepared(agent, batch):
         return agent
     agent.learner = learner
     layers = learner.theta["mean"] if isinstance(learner.theta, dict) else learner.theta
+    for layer in layers[:-1] if agent.actor().policy.mlp.layer_norm else ():
+        layer |= {name: np.float32(rng.normal(1, 0.5, len(layer["bias"]))) for name in ("scale", "shift")}
     actor, rows = agent.actor(), as_batch(agent.observation_space, batch)[0]
     outputs = actor.policy.mlp.apply_numpy(jax.tree.map(np.asarray, layers), actor.inputs(actor.features(rows)))
     mean, std = outputs.mean(axis=0), outputs.std(axis=0)
@@ -82,9 +89,10 @@ def observations(agent):
 
 def leaves(batch, name=""):
     """The inputs of an ONNX model by name."""
-    if not isinstance(batch, dict):
+    if not isinstance(batch, dict | tuple):
         return {name.lstrip("/") or "observation": batch}
-    return {key: part for k, inner in batch.items() for key, part in leaves(inner, f"{name}/{k}").items()}
+    parts = batch.items() if isinstance(batch, dict) else enumerate(batch)
+    return {key: part for k, inner in parts for key, part in leaves(inner, f"{name}/{k}").items()}
 
 
 def run_onnx(path, batch):
@@ -160,11 +168,9 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
     assert agent.export(tmp_path / "policy.npz").exists()
 
 
-def test_a_policy_of_another_kind_is_refused(tmp_path, monkeypatch):
-    agent = steadyrl.DQN("CartPole-v1", hidden=(4,))
-    actor = agent.actor()
-    monkeypatch.setattr(agent, "actor", lambda: type(actor)(object(), None, agent.observation_space))
-    with pytest.raises(ValueError, match="dqn: a object cannot be exported"):
+def test_a_policy_of_another_kind_is_refused(tmp_path):
+    agent = steadyrl.DQN(Spaces(Box(0, 255, (40, 40), np.uint8), Discrete(2)), hidden=(4,), buffer_size=10)
+    with pytest.raises(ValueError, match="dqn: a ConvNetwork cannot be exported, only tables and networks of dense"):
         agent.export(tmp_path / "policy.npz")
 
 

@@ -24,6 +24,7 @@ from steadyrl.base.machine import enable_compilation_cache
 from steadyrl.base.seeding import Stream, stream_generator, stream_key
 from steadyrl.envs import spaces
 from steadyrl.envs.finite import finite_model
+from steadyrl.envs.images import large_images
 from steadyrl.envs.running_statistics import refuse_running_statistics
 from steadyrl.envs.simulator import Simulator
 from steadyrl.envs.source import AnyEnv, Source
@@ -99,6 +100,7 @@ class Agent(SettingsChoice, ActingAgent):
             finite=finite,
             real_observations=spaces.is_real(observation_space),
             real_actions=spaces.is_real(action_space),
+            images=bool(large_images(observation_space)),
         )
         self.settings = settings.resolve(self.env_kind)
         self.seed = _checked_seed(seed)
@@ -108,8 +110,8 @@ class Agent(SettingsChoice, ActingAgent):
         self.learner = self._initial_learner() if untrained else jax.eval_shape(self._initial_learner)
         self.replay_buffer: ReplayBuffer | None = None
         if self.algorithm.batch_kind == "replay":
-            width = cast(OffPolicy, self.algorithm).layout.width
-            self.replay_buffer = ReplayBuffer(width, self.algorithm.settings.buffer_size)
+            layout = cast(OffPolicy, self.algorithm).layout
+            self.replay_buffer = ReplayBuffer(layout.width, self.algorithm.settings.buffer_size, layout.dtype)
             if untrained:
                 self.replay_buffer.allocate()
         self.iterations = self.episodes = self.timesteps = 0
@@ -200,7 +202,7 @@ class Agent(SettingsChoice, ActingAgent):
         """Write the learned policy to a file that runs without steadyrl, and return its path.
 
         "policy.onnx" is an ONNX model (it takes `steadyrl[onnx]` to write it), "policy.npz" the same as arrays, which
-        the 30 lines of examples/run_policy.py run with NumPy alone. Both map a batch of observations, as the
+        the few lines of examples/run_policy.py run with NumPy alone. Both map a batch of observations, as the
         environment returns them, to the actions of `predict(observations, deterministic=True)`, as it takes them:
         normalization of observations, scaling and clipping of actions are included. Of an agent that has learned for
         a range of lambdas, export `agent.at(lambda)`.

@@ -20,13 +20,18 @@ class ReinforceKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool
     normalize_observations: bool
     max_episode_steps: int
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -44,13 +49,18 @@ class PPOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -87,13 +97,18 @@ class MeanGiniKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -143,13 +158,18 @@ class MVOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -191,13 +211,18 @@ class TamarKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"] | Auto
     optimizer: Literal["sgd", "adam"] | Auto
     initial_log_std: float
@@ -239,13 +264,18 @@ class MVPKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"] | Auto
     optimizer: Literal["sgd", "adam"] | Auto
     initial_log_std: float
@@ -297,10 +327,16 @@ class DQNKwargs(Execution, total=False):
     """Settings of `DQN`."""
 
     learning_rate: float
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     batch_size: int
     gamma: float
     max_episode_steps: int
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     buffer_size: int
     learning_starts: int
     train_freq: int
@@ -319,10 +355,16 @@ class TD3Kwargs(Execution, total=False):
     """Settings of `TD3`."""
 
     learning_rate: float
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     batch_size: int
     gamma: float
     max_episode_steps: int
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     buffer_size: int
     learning_starts: int
     train_freq: int
@@ -342,7 +384,8 @@ class MVPIKwargs(Execution, total=False):
     solver: Literal["q_learning", "dqn", "td3"]
     learning_rate: float
     q_learning_rate: float
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     batch_size: int
     gamma: float
@@ -352,6 +395,11 @@ class MVPIKwargs(Execution, total=False):
     initial_dual: float
     dual_estimate: Literal["returns", "rewards"]
     episodes_per_iteration: int
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     buffer_size: int
     learning_starts: int
     train_freq: int
@@ -380,13 +428,18 @@ class MeanRiskKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -434,13 +487,18 @@ class CVaRKwargs(Execution, total=False):
     mean: Literal["vpg", "ppo"]
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float

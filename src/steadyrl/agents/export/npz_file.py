@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steadyrl.agents.export.plain_policy import Choice, PlainNetwork, PlainTable
+from steadyrl.agents.export.plain_policy import PlainNetwork, PlainTable
 
 
 def npz_file(policy: PlainNetwork | PlainTable) -> bytes:
@@ -27,14 +27,13 @@ def arrays_of(policy: PlainNetwork | PlainTable) -> dict[str, Any]:
         "activation": np.array(policy.activation),
     }
     for part in policy.inputs:
-        if part.states is None:
+        if part.one_hot is None:
             arrays[f"divisor:{part.name}"] = np.float32(part.divisor)
         else:
-            arrays[f"states:{part.name}"] = part.states
+            arrays[f"one_hot:{part.name}"] = part.one_hot
     if policy.moments is not None:
         arrays |= {"mean": policy.moments[0], "std": policy.moments[1], "clip": np.float32(policy.clip)}
-    for k, (weight, bias) in enumerate(policy.layers):
-        arrays |= {f"weight_{k}": weight, f"bias_{k}": bias}
-    if isinstance(policy.head, Choice):
-        return arrays | {"first_action": np.int64(policy.head.first)}
-    return arrays | {name: np.asarray(value) for name, value in policy.head._asdict().items()}
+    for k, layer in enumerate(policy.layers):
+        arrays |= {f"{name}_{k}": array for name, array in layer.items()}
+    shape = np.array(policy.head.shape, np.int64)
+    return arrays | {name: np.asarray(value) for name, value in policy.head._asdict().items()} | {"shape": shape}

@@ -12,8 +12,10 @@ from steadyrl.agents.export.plain_policy import Choice, Input, PlainNetwork, Pla
 
 OPSET, IR_VERSION = 17, 8
 """Of 2022: what runs on phones and controllers is seldom the latest."""
-ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh"}
-"""Our name -> ONNX's."""
+ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh", "elu": "Elu", "silu": "Sigmoid"}
+"""Our name -> ONNX's; silu is the input times its sigmoid."""
+LAYER_NORM_EPSILON = 1e-6
+"""That of `MLP`."""
 BATCH = "batch"
 """Name of the first axis of inputs and outputs, whose length is free."""
 
@@ -105,10 +107,13 @@ def _add_network(graph: _Graph, policy: PlainNetwork) -> _Result:
         mean, std = policy.moments
         x = graph.add("Div", graph.add("Sub", x, mean), std)
         x = graph.add("Clip", x, np.float32(-policy.clip), np.float32(policy.clip))
-    for k, (weight, bias) in enumerate(policy.layers):
-        x = graph.add("Gemm", x, weight, bias)
+    for k, layer in enumerate(policy.layers):
+        x = graph.add("Gemm", x, layer["weight"], layer["bias"])
+        if "scale" in layer:
+            x = graph.add("LayerNormalization", x, layer["scale"], layer["shift"], epsilon=LAYER_NORM_EPSILON)
         if k < len(policy.layers) - 1:
-            x = graph.add(ACTIVATIONS[policy.activation], x)
+            activated = graph.add(ACTIVATIONS[policy.activation], x)
+            x = graph.add("Mul", x, activated) if policy.activation == "silu" else activated
     return _add_action(graph, x, policy.head)
 
 
@@ -117,20 +122,20 @@ def _add_input(graph: _Graph, part: Input) -> str:
     from onnx import TensorProto
 
     x = graph.input(part.name or "observation", part.dtype, part.shape)
-    if part.states is not None:
-        column = graph.add("Unsqueeze", x, np.array([1]))
-        return graph.add("Cast", graph.add("Equal", column, part.states[None]), to=TensorProto.FLOAT)
-    if part.dtype != np.float32:
-        x = graph.add("Cast", x, to=TensorProto.FLOAT)
     if len(part.shape) != 1:
         x = graph.add("Reshape", x, np.array([-1, int(np.prod(part.shape))]))
+    if part.one_hot is not None:
+        choice, value = part.one_hot
+        chosen = graph.add("Equal", graph.add("Gather", x, choice, axis=1), value.astype(part.dtype)[None])
+        return graph.add("Cast", chosen, to=TensorProto.FLOAT)
+    if part.dtype != np.float32:
+        x = graph.add("Cast", x, to=TensorProto.FLOAT)
     return x if part.divisor == 1 else graph.add("Div", x, np.float32(part.divisor))
 
 
 def _add_action(graph: _Graph, x: str, head: Choice | Scaled) -> _Result:
     if isinstance(head, Choice):
-        best = graph.add("ArgMax", x, axis=1, keepdims=0)
-        return _Result(graph.add("Add", best, np.int64(head.first)) if head.first else best, np.int64, ())
+        return _add_choices(graph, x, head)
     x = graph.add("Tanh", x) if head.squash else x
     dtype = head.low.dtype
     if dtype != np.float32:
@@ -141,3 +146,18 @@ def _add_action(graph: _Graph, x: str, head: Choice | Scaled) -> _Result:
     if len(head.shape) != 1:
         x = graph.add("Reshape", x, np.array([-1, *head.shape]))
     return _Result(x, dtype, head.shape)
+
+
+def _add_choices(graph: _Graph, x: str, head: Choice) -> _Result:
+    ends = np.cumsum(head.numbers)
+    parts = [x]
+    if len(ends) > 1:
+        columns = [(end - n, end) for n, end in zip(head.numbers, ends, strict=True)]
+        parts = [graph.add("Slice", x, np.array([start]), np.array([end]), np.array([1])) for start, end in columns]
+    best = [graph.add("ArgMax", part, axis=1) for part in parts]
+    x = graph.add("Concat", *best, axis=1) if len(best) > 1 else best[0]
+    if head.first.dtype != np.int64:
+        x = graph.add("Cast", x, to=_element_type(head.first.dtype))
+    if head.first.any():
+        x = graph.add("Add", x, head.first)
+    return _Result(graph.add("Reshape", x, np.array([-1, *head.shape])), head.first.dtype, head.shape)

@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from numpy.typing import NDArray
 
-from steadyrl.agents.networks import MLP, ActionRange, CategoricalNetwork, DeterministicNetwork, EpsilonGreedy
-from steadyrl.agents.networks.normal import NormalNetwork
-from steadyrl.envs.spaces import is_image, shown_space
+from steadyrl.agents.networks import (
+    MLP,
+    ActionRange,
+    CategoricalNetwork,
+    DeterministicNetwork,
+    EpsilonGreedy,
+    MultiCategoricalNetwork,
+    NormalNetwork,
+)
+from steadyrl.envs.images import is_image
+from steadyrl.envs.spaces import parts_of, shown_space
 from steadyrl.rollouts.acting import Actor
 from steadyrl.rollouts.normalization import CLIP
 
@@ -25,22 +33,27 @@ STATES_AT_ONCE = 1000
 
 
 class Input(NamedTuple):
-    """A Box or Discrete space that is the observation, or a part of it."""
+    """The observation, or a part of it: numbers as they are, or choices in one-hot code."""
 
     name: str
-    """The keys that lead to it in Dict observations, with slashes between them; "" for the whole observation."""
+    """The keys that lead to it in Dict and Tuple observations, with slashes between them; "" for all of it."""
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    states: NDArray[np.int64] | None
-    """The values of a Discrete space, for their one-hot code; None for a Box."""
-    divisor: float
-    """255 for pixels, else 1."""
+    one_hot: NDArray[np.int64] | None = None
+    """[2, features]: for each feature, the number of a choice and the value of it that the feature stands for."""
+    divisor: float = 1.0
+    """255 for pixels."""
 
 
 class Choice(NamedTuple):
-    """The action is the number of the largest output, counted from `first`."""
+    """Actions are numbers of largest outputs, each of its part of the outputs, counted from `first`."""
 
-    first: int
+    numbers: tuple[int, ...]
+    """How many outputs there are for each choice."""
+    first: NDArray[Any]
+    """[choices], in the type of actions."""
+    shape: tuple[int, ...]
+    """Of an action; () for a single choice."""
 
 
 class Scaled(NamedTuple):
@@ -61,8 +74,8 @@ class PlainNetwork:
     inputs: tuple[Input, ...]
     moments: tuple[NDArray[np.float32], NDArray[np.float32]] | None
     """Mean and standard deviation of each input; what they give is clipped to `clip`."""
-    layers: tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]
-    """Weight [in, out] and bias [out] of each layer."""
+    layers: tuple[dict[str, NDArray[np.float32]], ...]
+    """`weight` [in, out] and `bias` [out] of each layer; `scale` and `shift` [out] where outputs are normalized."""
     activation: str
     """After each layer but the last."""
     head: Choice | Scaled
@@ -83,14 +96,14 @@ def plain_policy(agent: Agent) -> PlainNetwork | PlainTable:
     actor = agent.actor()
     if isinstance(agent.observation_space, Discrete):
         return _table(agent, agent.observation_space)
-    layers, head = _network(agent, actor)
+    mlp, layers, head = _network(agent, actor)
     moments = actor.moments
     return PlainNetwork(
         inputs=tuple(_inputs(agent.observation_space)),
         # As `RunningMoments.normalize` computes it.
         moments=None if moments is None else (moments.mean, np.sqrt(moments.variance + np.float32(1e-8))),
-        layers=tuple((layer["weight"], layer["bias"]) for layer in layers),
-        activation=getattr(actor.policy.mlp, "activation", "relu"),  # type: ignore[attr-defined]
+        layers=tuple(layers),
+        activation=mlp.activation,
         head=head,
     )
 
@@ -104,23 +117,27 @@ def _table(agent: Agent, space: Discrete) -> PlainTable:
     return PlainTable(np.concatenate(parts), first)
 
 
-def _network(agent: Agent, actor: Actor) -> tuple[Any, Choice | Scaled]:
-    """The layers of the policy's network, and what becomes of its outputs."""
+def _network(agent: Agent, actor: Actor) -> tuple[MLP, Any, Choice | Scaled]:
+    """The policy's network, its layers, and what becomes of its outputs."""
     policy, parameters = actor.policy, actor.parameters
     head: Choice | Scaled
     if isinstance(policy, CategoricalNetwork):
-        layers, head = parameters, Choice(policy.first)
+        layers, head = parameters, Choice((policy.mlp.outputs,), np.array([policy.first]), ())
     elif isinstance(policy, EpsilonGreedy):
-        layers, head = parameters.layers, Choice(policy.first)
+        layers, head = parameters.layers, Choice((policy.mlp.outputs,), np.array([policy.first]), ())
+    elif isinstance(policy, MultiCategoricalNetwork):
+        heads = policy.heads
+        layers, head = parameters, Choice(heads.numbers, np.array(heads.first, heads.dtype), heads.shape)
     elif isinstance(policy, NormalNetwork):
         layers, head = parameters["mean"], _scaled(policy.range, squash=policy.range.bounded)
     elif isinstance(policy, DeterministicNetwork):
         layers, head = parameters.layers, _scaled(policy.range, squash=True)
     else:
         raise _unsupported(agent, policy)
-    if type(policy.mlp) is not MLP or any(set(layer) != {"weight", "bias"} for layer in layers):
-        raise _unsupported(agent, policy.mlp)
-    return layers, head
+    mlp: Any = policy.mlp
+    if type(mlp) is not MLP:
+        raise _unsupported(agent, mlp)
+    return mlp, layers, head
 
 
 def _unsupported(agent: Agent, part: Any) -> ValueError:
@@ -142,13 +159,21 @@ def _scaled(actions: ActionRange, squash: bool) -> Scaled:
 
 def _inputs(space: gym.Space[Any], name: str = "") -> Iterator[Input]:
     """The parts of an observation, in the order of the network's inputs."""
-    if isinstance(space, Dict):
-        for key, part in space.items():
+    if isinstance(space, Dict | Tuple):
+        for key, part in parts_of(space):
             yield from _inputs(part, f"{name}/{key}".lstrip("/"))
     elif isinstance(space, Discrete):
-        states = np.arange(space.start, space.start + space.n, dtype=np.int64)
-        yield Input(name, (), np.dtype(np.int64), states, 1.0)
-    elif isinstance(space, Box):
-        yield Input(name, space.shape, np.dtype(space.dtype), None, 255.0 if is_image(space) else 1.0)
+        yield Input(name, (), np.dtype(np.int64), _one_hot([int(space.n)], [int(space.start)]))
+    elif isinstance(space, MultiDiscrete):
+        codes = _one_hot(space.nvec.ravel().tolist(), space.start.ravel().tolist())
+        yield Input(name, space.shape, np.dtype(space.dtype), codes)
+    elif isinstance(space, Box | MultiBinary):
+        yield Input(name, space.shape, np.dtype(space.dtype), divisor=255.0 if is_image(space) else 1.0)
     else:
         raise ValueError(f"observation space {shown_space(space)} cannot be exported. Use agent.save.")
+
+
+def _one_hot(numbers: list[int], first: list[int]) -> NDArray[np.int64]:
+    """See `Input`."""
+    values = [np.arange(start, start + n) for n, start in zip(numbers, first, strict=True)]
+    return np.stack([np.repeat(np.arange(len(numbers)), numbers), np.concatenate(values)])
