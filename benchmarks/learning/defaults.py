@@ -40,10 +40,10 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "PPO": ("PPO", {}),
     "MG with PPO": ("MeanGini", {"mean": "ppo"}),
     "Q-learning": ("QLearning", {}),
-    "MG with PPO, 4 passes": ("MeanGini", {"mean": "ppo", "inner_updates": 4}),
+    "MG with PPO, risk_gamma=1": ("MeanGini", {"mean": "ppo", "risk_gamma": 1.0, "risk_gae_lambda": 0.9405}),
 }
 IN_TABLES = ("REINFORCE", "MG", "PPO", "MG with PPO", "Q-learning")
-IN_NETWORKS = ("PPO", "MG with PPO", "MG with PPO, 4 passes")
+IN_NETWORKS = ("PPO", "MG with PPO", "MG with PPO, risk_gamma=1")
 
 
 def cases() -> list[tuple[str, str]]:

@@ -24,7 +24,9 @@ from steadyrl.base.settings import canonical
 from steadyrl.envs import spaces
 from steadyrl.envs.description import describe_env, source_from
 from steadyrl.envs.finite import finite_model
+from steadyrl.envs.images import large_images
 from steadyrl.envs.jax_env import jax_model
+from steadyrl.envs.reward_wrappers import refuse_clipped_rewards
 from steadyrl.envs.running_statistics import refuse_running_statistics
 from steadyrl.envs.simulator import Simulator
 from steadyrl.envs.source import AnyEnv, Source
@@ -89,6 +91,7 @@ class Agent:
             )
         source = Source.of(env)
         refuse_running_statistics(source.env)
+        refuse_clipped_rewards(source.env)
         given = self.chosen(settings, *source.spaces)
         self._set_up(source, *source.spaces, self.settings_of(given), seed, engine)
         within = "learns within episodes, so they cannot be played elsewhere. Leave workers out."
@@ -154,6 +157,7 @@ class Agent:
             finite=finite,
             real_observations=spaces.is_real(observation_space),
             real_actions=spaces.is_real(action_space),
+            images=bool(large_images(observation_space)),
         )
         self.settings = settings.resolve(self.env_kind)
         self.seed = _checked_seed(seed)
@@ -163,8 +167,8 @@ class Agent:
         self.learner = self._initial_learner() if untrained else jax.eval_shape(self._initial_learner)
         self.replay_buffer: ReplayBuffer | None = None
         if self.algorithm.batch_kind == "replay":
-            width = cast(OffPolicy, self.algorithm).layout.width
-            self.replay_buffer = ReplayBuffer(width, self.algorithm.settings.buffer_size)
+            layout = cast(OffPolicy, self.algorithm).layout
+            self.replay_buffer = ReplayBuffer(layout.width, self.algorithm.settings.buffer_size, layout.dtype)
             if untrained:
                 self.replay_buffer.allocate()
         self.iterations = self.episodes = self.timesteps = 0
@@ -223,6 +227,8 @@ class Agent:
         progress_bar: bool = True,
         loggers: Sequence[str | Logger] = (),
         out: str | os.PathLike[str] | None = None,
+        extend: bool = False,
+        keep_replay_buffer: bool = False,
     ) -> Self:
         """Learn from at least so many more steps or episodes, in whole rounds.
 
@@ -239,6 +245,10 @@ class Agent:
             loggers: Where else metrics go: names such as "tensorboard", or objects; see `steadyrl.training.loggers`.
             out: A run folder to write, as `steadyrl train` does, with checkpoints. The same call by an untrained agent
                 resumes a run that was interrupted, and loads one that is complete.
+            extend: Whether a run in `out` that has a smaller budget is extended to this one. With a constant
+                learning rate the result is that of a run with this budget from the start.
+            keep_replay_buffer: Whether the run folder keeps the replay buffer at the end, without which a run of DQN or
+                TD3 cannot be extended later.
         """
         learn(
             self,
@@ -248,6 +258,8 @@ class Agent:
             progress_bar=progress_bar,
             loggers=loggers,
             out=None if out is None else Path(out),
+            extend=extend,
+            keep_replay_buffer=keep_replay_buffer,
         )
         self.check_trained()
         return self
@@ -381,6 +393,7 @@ def from_file(file: AgentFile, env: AnyEnv | None = None) -> Agent:
     _check_sizes(file, own, settings)
     source = Source.of(env) if env is not None else source_from(header["env"])
     refuse_running_statistics(source.env)
+    refuse_clipped_rewards(source.env)
     if source.env is not None and not all(map(spaces.same_spaces, source.spaces, own)):
         raise ValueError(
             "{} was trained on {} and {}, but this environment has {} and {}. Pass one with the same spaces.".format(

@@ -14,11 +14,12 @@ from gymnasium.spaces import Discrete
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.networks import MLP, EpsilonGreedy, QParams
-from steadyrl.agents.replay import ReplaySettings, ReplayUpdate, adam_step
+from steadyrl.agents.networks import Architecture, EpsilonGreedy, QParams
+from steadyrl.agents.replay import ReplaySettings, ReplayUpdate, adam_step, fitting_agent
+from steadyrl.agents.settings import hidden_setting
 from steadyrl.base.pytree import Leaf
 from steadyrl.base.settings import override, setting
-from steadyrl.envs.spaces import feature_count, shown_space
+from steadyrl.envs.spaces import shown_space
 from steadyrl.training.algorithm import Algorithm, Learner, Metrics
 from steadyrl.training.replay_buffer import ReplayBatch, TransitionLayout
 
@@ -35,7 +36,7 @@ class DQNSettings(ReplaySettings):
     batch_size: int = override(ReplaySettings, "batch_size", 64)
     buffer_size: int = override(ReplaySettings, "buffer_size", 100_000)
     train_freq: int = override(ReplaySettings, "train_freq", 4)
-    hidden: tuple[int, ...] = override(ReplaySettings, "hidden", (128, 128))
+    hidden: tuple[int, ...] = hidden_setting(128, 128)
     target_update_interval: int = setting(
         500, "Steps of the environment between moves of the target network towards the network.", least=1
     )
@@ -65,15 +66,16 @@ class DQNUpdate(ReplayUpdate):
         """For Discrete actions."""
         if not isinstance(action_space, Discrete):
             raise ValueError(
-                f"{shown_space(action_space)} is not supported by dqn: its actions must be Discrete. Use td3."
+                f"{shown_space(action_space)} is not supported by dqn: its actions must be Discrete. "
+                f"Use {fitting_agent(action_space)}."
             )
-        sizes = (feature_count(observation_space), *settings.hidden, int(action_space.n))
-        return cls(EpsilonGreedy(MLP(sizes), int(action_space.start)), settings)
+        network = Architecture.of(settings).network(observation_space, int(action_space.n))
+        return cls(EpsilonGreedy(network, int(action_space.start)), settings)
 
     @property
     def layout(self) -> TransitionLayout:
         """Actions are stored as their index."""
-        return TransitionLayout(self.policy.mlp.sizes[0], 1)
+        return TransitionLayout(self.policy.mlp.inputs, 1, self.policy.mlp.takes_bytes)
 
     def init(self, key: Array) -> Learner:
         """A network, and its target network."""

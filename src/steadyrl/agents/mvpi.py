@@ -10,7 +10,7 @@ import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box
 from jax import Array
 
 from steadyrl.agents.agent import Agent
@@ -249,7 +249,7 @@ class MVPI(Agent):
         cls, given: Mapping[str, Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]
     ) -> Mapping[str, Any]:
         """With the solver that fits the spaces, if none is given."""
-        fitting = "dqn" if isinstance(action_space, Discrete) else "td3"
+        fitting = "td3" if isinstance(action_space, Box) else "dqn"
         return {"solver": "q_learning" if is_tabular(observation_space, action_space) else fitting, **given}
 
     def build(self) -> Algorithm:

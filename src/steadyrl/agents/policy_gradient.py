@@ -13,7 +13,15 @@ from jax import Array
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.credit_settings import CreditSettings
-from steadyrl.agents.networks import DialledSoftmaxTable, Policy, SoftmaxTable, Value, networks_for, quantiles_for
+from steadyrl.agents.networks import (
+    Architecture,
+    DialledSoftmaxTable,
+    Policy,
+    SoftmaxTable,
+    Value,
+    networks_for,
+    quantiles_for,
+)
 from steadyrl.agents.risk_critic import RiskCritic
 from steadyrl.agents.trajectory_credit import TrajectoryCredit
 from steadyrl.base.pytree import Leaf, register_pytree
@@ -156,8 +164,7 @@ class PolicyGradientAgent(Agent):
         return networks_for(
             self.observation_space,
             self.action_space,
-            s.network,
-            s.hidden,
+            Architecture.of(s),
             s.initial_log_std,
             s.initial_output_scale,
             getattr(s, "normalise_values", False),  # Of PPO alone.

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from steadyrl.agents.networks import Policy, Value
 from steadyrl.agents.ppo_update import PPOUpdate
-from steadyrl.agents.settings import EnvKind, PolicyGradientSettings, bootstrap_setting, by_network
+from steadyrl.agents.settings import EnvKind, PolicyGradientSettings, bootstrap_setting, by_network, hidden_setting
 from steadyrl.base.settings import Rule, Settings, override, setting
 from steadyrl.risk import Measure
 
@@ -17,7 +17,7 @@ class ClippedSettings(PolicyGradientSettings):
     """How PPO moves a policy. For networks defaults are those in common use, rather than the paper's."""
 
     episodes_per_update: int = override(PolicyGradientSettings, "episodes_per_update", 8)
-    hidden: tuple[int, ...] = override(PolicyGradientSettings, "hidden", (256, 256))
+    hidden: tuple[int, ...] = hidden_setting(256, 256)
     policy_learning_rate: float = override(
         PolicyGradientSettings, "policy_learning_rate", by_network(table=0.01, mlp=3e-4)
     )
@@ -68,6 +68,16 @@ class ClippedSettings(PolicyGradientSettings):
         "deviation.",
         aliases=("normalize_advantage", "normalize_advantages"),
     )
+
+    def resolve(self, context: EnvKind) -> Self:
+        """See `Settings`."""
+        resolved = super().resolve(context)
+        if resolved.annealing_episodes and resolved.learning_rate_schedule != "constant":
+            raise ValueError(
+                f"learning_rate_schedule={resolved.learning_rate_schedule!r}: step sizes fall by annealing_episodes="
+                f"{resolved.annealing_episodes} already. Leave out one of the two."
+            )
+        return resolved
 
     def make_update(
         self, policy: Policy, value: Value | None, measure: Measure | None, risk_aversion: float, **credit: Any

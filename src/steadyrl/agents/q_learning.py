@@ -14,6 +14,7 @@ from jax import Array
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.networks import EpsilonGreedyTable, Policy, ProbabilityTable, QTable
+from steadyrl.agents.replay import fitting_agent
 from steadyrl.agents.settings import UNLESS_FINITE, AgentSettings, bootstrap_setting
 from steadyrl.base.pytree import Leaf, register_pytree
 from steadyrl.base.settings import Rule, override, setting
@@ -107,7 +108,8 @@ class QLearningUpdate:
         if not is_tabular(observation_space, action_space):
             raise ValueError(
                 f"{shown_space(observation_space)} and {shown_space(action_space)} are not supported by q_learning: "
-                "it learns a table, so both must be Discrete, from 0. Use dqn or td3."
+                "it learns a table, so both must be Discrete, from 0. "
+                f"Use {fitting_agent(action_space)}."
             )
         assert isinstance(observation_space, Discrete)
         assert isinstance(action_space, Discrete)

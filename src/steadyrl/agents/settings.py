@@ -9,20 +9,43 @@ from typing import Any, NamedTuple, Self
 import gymnasium as gym
 import numpy as np
 
+from steadyrl.agents.networks.mlp import ACTIVATIONS
 from steadyrl.base.names import unknown
 from steadyrl.base.settings import Alias, Rule, Settings, setting
+from steadyrl.envs.images import MIN_SIDE
 from steadyrl.envs.spaces import is_tabular
+from steadyrl.training.schedule import SCHEDULES
 
+_CLIPPED = (
+    "clipping changes the law of the returns whose risk is measured, and cuts the rare large losses first. "
+    "Leave it out; PPO's values are normalized inside"
+)
+_NORMALIZED = (
+    "rewards that are normalized by what was seen so far mean something else in each episode, and their risk is not "
+    "that of the returns. Leave it out; PPO's values are normalized inside"
+)
 REFUSED = {
     "n_steps": "dispersion is measured over whole episodes, so a batch is a number of episodes, not of steps. "
-    "Set episodes_per_update"
+    "Set episodes_per_update",
+    **dict.fromkeys(("clip_reward", "clip_rewards", "reward_clip", "reward_clipping"), _CLIPPED),
+    **dict.fromkeys(
+        (
+            "norm_reward",
+            "normalize_reward",
+            "normalise_reward",
+            "normalize_rewards",
+            "normalise_rewards",
+            "reward_normalization",
+        ),
+        _NORMALIZED,
+    ),
 }
-"""Settings of Stable-Baselines3 that cannot exist here, and why."""
+"""Settings of other libraries that cannot exist here, and why."""
 
 
 def unknown_setting(name: str, known: Collection[str], hints: Mapping[str, str]) -> str:
     """One line on a setting that does not exist: why, or what was probably meant."""
-    if name in REFUSED and "episodes_per_update" in known:
+    if name in REFUSED and (name != "n_steps" or "episodes_per_update" in known):
         return f"{name}: there is no such setting, because {REFUSED[name]}."
     return unknown("setting", name, known, hints)
 
@@ -37,6 +60,8 @@ class EnvKind(NamedTuple):
     real_observations: bool = True
     """Whether observations are real numbers, rather than Discrete or pixels."""
     real_actions: bool = False
+    images: bool = False
+    """Whether there are images in observations that convolutions can be used for."""
 
 
 def by_network(table: float, mlp: float) -> Rule:
@@ -74,7 +99,7 @@ def with_fitting_mean(
     """The settings `given`, with `mean` where it is not: "vpg" for a table, "ppo" for a network."""
     if given.get("mean", "auto") != "auto":
         return given
-    table = given.get("network", "auto") != "mlp" and is_tabular(observation_space, action_space)
+    table = given.get("network", "auto") in (None, "auto", "table") and is_tabular(observation_space, action_space)
     return {**given, "mean": "vpg" if table else "ppo"}
 
 
@@ -113,6 +138,13 @@ class AgentSettings(Settings):
         least=1,
         aliases=(Alias("longest_episode", deprecated=True),),
     )
+    learning_rate_schedule: str = setting(
+        "constant",
+        "How the step sizes of policy, values and action values change over the budget of a training: not at all, or "
+        "from 1 times to 0 times in a straight line ('linear') or along half a 'cosine'.",
+        choices=SCHEDULES,
+        aliases=("lr_schedule",),
+    )
 
     @property
     def n(self) -> int:
@@ -120,8 +152,49 @@ class AgentSettings(Settings):
         return 1
 
 
+def hidden_setting(*sizes: int) -> Any:
+    """The setting `hidden`; after convolutions there is one large layer, as in Mnih et al. (2015)."""
+    return setting(
+        Rule(lambda s, env: CNN_HIDDEN if s.network == "cnn" else sizes, f"{sizes}; {CNN_HIDDEN} after convolutions"),
+        "Sizes of the hidden layers of networks.",
+        least=1,
+    )
+
+
+CNN_HIDDEN = (512,)
+
+
 @dataclass(frozen=True)
-class PolicyGradientSettings(AgentSettings):
+class NetworkSettings(AgentSettings):
+    """The layers of networks."""
+
+    activation: str = setting(
+        "relu",
+        "The function after each hidden layer of dense layers: 'relu', 'tanh', 'elu' or 'silu'.",
+        choices=tuple(ACTIVATIONS),
+        aliases=("activation_fn",),
+    )
+    layer_norm: bool = setting(False, "Whether hidden layers have layer normalization before their activation.")
+    orthogonal: bool = setting(
+        False,
+        "Whether weights start orthogonal and biases at 0, as in Stable-Baselines3's PPO, rather than as PyTorch draws "
+        "them.",
+        aliases=("ortho_init",),
+    )
+
+    def resolve(self, context: EnvKind) -> Self:
+        """See `Settings`."""
+        resolved: Any = super().resolve(context)
+        if resolved.network == "cnn" and not context.images:
+            raise ValueError(
+                f"network='cnn': observations have no images (uint8, 0 to 255) of at least {MIN_SIDE} x {MIN_SIDE} "
+                "pixels. Use network='mlp'."
+            )
+        return resolved  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class PolicyGradientSettings(NetworkSettings):
     """What every policy gradient needs."""
 
     episodes_per_update: int = setting(
@@ -130,11 +203,12 @@ class PolicyGradientSettings(AgentSettings):
         least=1,
     )
     network: str = setting(
-        Rule(lambda s, env: "table" if env.tabular else "mlp", "auto"),
-        "What is learned: a 'table', an 'mlp' (dense layers), or 'auto': a table if states and actions are Discrete.",
-        choices=("auto", "table", "mlp"),
+        Rule(lambda s, env: "table" if env.tabular else "cnn" if env.images else "mlp", "auto"),
+        "What is learned: a 'table', an 'mlp' (dense layers), a 'cnn' (convolutions of images, then dense layers), or "
+        "'auto': a table if states and actions are Discrete, convolutions for images.",
+        choices=("auto", "table", "mlp", "cnn"),
     )
-    hidden: tuple[int, ...] = setting((128, 128), "Sizes of the hidden layers of networks.", least=1)
+    hidden: tuple[int, ...] = hidden_setting(128, 128)
     optimiser: str = setting(
         "adam",
         "How steps are taken: 'adam', or 'sgd', with which the right step size depends on the size of rewards.",
@@ -176,6 +250,8 @@ class PolicyGradientSettings(AgentSettings):
             raise ValueError("network='table': it needs Discrete observations and actions, from 0. Use network='mlp'.")
         if resolved.network == "table" and resolved.normalise_observations:
             raise ValueError("normalise_observations=True: the states of a table are row numbers. Leave it out.")
+        if resolved.normalise_observations and context.images:
+            raise ValueError("normalise_observations=True: pixels of images are from 0 to 1 already. Leave it out.")
         return resolved
 
     def make_update(self, policy: Any, value: Any, measure: Any, risk_aversion: float) -> Any:

@@ -20,13 +20,20 @@ class ReinforceKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool
     normalize_observations: bool
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -44,13 +51,20 @@ class PPOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -87,13 +101,20 @@ class MeanGiniKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -105,6 +126,7 @@ class MeanGiniKwargs(Execution, total=False):
     least_selected: float
     credit: Literal["step", "trajectory"] | Auto
     risk_discount: float | Auto
+    risk_gamma: float | Auto
     risk_gae_lambda: float | Auto
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
@@ -142,13 +164,20 @@ class MVOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -190,13 +219,20 @@ class TamarKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"] | Auto
     optimizer: Literal["sgd", "adam"] | Auto
     initial_log_std: float
@@ -238,13 +274,20 @@ class MVPKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"] | Auto
     optimizer: Literal["sgd", "adam"] | Auto
     initial_log_std: float
@@ -285,6 +328,8 @@ class QLearningKwargs(Execution, total=False):
     episodes_per_update: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     exploration: float
     bootstrap_on_truncation: bool | Auto
     update_after: Literal["step", "episode"] | Auto
@@ -296,10 +341,18 @@ class DQNKwargs(Execution, total=False):
     """Settings of `DQN`."""
 
     learning_rate: float
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     buffer_size: int
     learning_starts: int
     train_freq: int
@@ -318,10 +371,18 @@ class TD3Kwargs(Execution, total=False):
     """Settings of `TD3`."""
 
     learning_rate: float
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     buffer_size: int
     learning_starts: int
     train_freq: int
@@ -341,16 +402,24 @@ class MVPIKwargs(Execution, total=False):
     solver: Literal["q_learning", "dqn", "td3"]
     learning_rate: float
     q_learning_rate: float
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     exploration: float
     bootstrap_on_truncation: bool | Auto
     initial_dual: float
     dual_estimate: Literal["returns", "rewards"]
     episodes_per_iteration: int
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     buffer_size: int
     learning_starts: int
     train_freq: int
@@ -379,13 +448,20 @@ class MeanRiskKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -397,6 +473,7 @@ class MeanRiskKwargs(Execution, total=False):
     least_selected: float
     credit: Literal["step", "trajectory"]
     risk_discount: float | Auto
+    risk_gamma: float | Auto
     risk_gae_lambda: float | Auto
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
@@ -432,13 +509,20 @@ class CVaRKwargs(Execution, total=False):
     mean: Literal["vpg", "ppo"]
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float

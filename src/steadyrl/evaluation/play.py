@@ -299,13 +299,13 @@ def _predict_function(policy: Any, space: gym.Space[Any], deterministic: bool) -
 
 
 def _checked_action(action: Any, space: gym.Space[Any]) -> Any:
-    """`action` as the space holds it: an int in Discrete, an array of the space's precision in Box."""
+    """`action` as the space holds it: an int in Discrete, else an array of the space's precision."""
     valid = action
     if isinstance(space, gym.spaces.Discrete):
         array = _array(action)
         if array.size == 1 and array.dtype.kind in "iub":
             valid = int(array.item())
-    elif isinstance(space, gym.spaces.Box):
+    elif isinstance(space, gym.spaces.Box | gym.spaces.MultiDiscrete | gym.spaces.MultiBinary):
         valid = _array(action)
         if np.can_cast(valid.dtype, space.dtype, casting="same_kind"):
             valid = valid.astype(space.dtype)

@@ -18,6 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 from steadyrl.envs.episode_metrics import MetricNames, stack_metrics
 from steadyrl.envs.simulator import Simulator, SlotError, StepResult
+from steadyrl.envs.spaces import outside
 from steadyrl.rollouts.acting import ActionNoise, Actor, of_episodes
 from steadyrl.rollouts.episodes import Episodes
 
@@ -198,10 +199,10 @@ def single_threaded_blas() -> AbstractContextManager[Any]:
 
 def _features(actor: Acts, space: gym.Space[Any], observations: Any, active: Any) -> Any:
     """The features of the observations, after checking that these are valid."""
-    if isinstance(space, gym.spaces.Discrete):
-        outside = (observations < space.start) | (observations >= space.start + space.n)
-        if outside.any():
-            row = int(outside.argmax())
+    if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
+        wrong = outside(space, observations)
+        if wrong.any():
+            row = int(wrong.argmax())
             raise SlotError(int(active[row]), f"observation {observations[row]} that is not in {space}")
     features = actor.features(observations)
     _check_finite(features, active, "observation")

@@ -13,6 +13,9 @@ from steadyrl.base.shown import shown
 from steadyrl.envs.simulator import SlotError, StepResult
 from steadyrl.rollouts.simulators.calls import reset_env, step_env
 
+_NUMBERS = (gym.spaces.Box, gym.spaces.Discrete, gym.spaces.MultiDiscrete, gym.spaces.MultiBinary)
+"""Spaces of arrays or single numbers."""
+
 
 class SingleEnvSimulator:
     """For policies that are not agents of steadyrl: observations are passed unchanged, as an array of one object."""
@@ -55,7 +58,11 @@ def _check_structure(space: gym.Space[Any], observation: Any) -> None:
         fits = isinstance(observation, Mapping) and all(name in observation for name in space)
         for name, part in space.items() if fits else ():
             _check_structure(part, observation[name])
-    elif isinstance(space, gym.spaces.Box | gym.spaces.Discrete):
+    elif isinstance(space, gym.spaces.Tuple):
+        fits = isinstance(observation, tuple | list) and len(observation) == len(space)
+        for part, own in zip(space.spaces, observation, strict=True) if fits else ():
+            _check_structure(part, own)
+    elif isinstance(space, _NUMBERS):
         try:
             values = np.asarray(observation)
         except Exception as error:
