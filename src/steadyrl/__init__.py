@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from steadyrl.envs.jax_gymnasium import from_jax as from_jax
     from steadyrl.evaluation.compare import Comparison as Comparison
     from steadyrl.evaluation.compare import compare as compare
+    from steadyrl.evaluation.compare_methods import MethodComparison as MethodComparison
     from steadyrl.evaluation.evaluate import evaluate as evaluate
     from steadyrl.evaluation.film.film import film as film
     from steadyrl.evaluation.film.scenes import Film as Film
@@ -71,6 +72,7 @@ _HOMES = {
     "Estimate": "steadyrl.evaluation.risk_report",
     "Film": "steadyrl.evaluation.film.scenes",
     "Frontier": "steadyrl.evaluation.frontier",
+    "MethodComparison": "steadyrl.evaluation.compare_methods",
     "RiskReport": "steadyrl.evaluation.risk_report",
     "calibrate": "steadyrl.runs.calibration",
     "compare": "steadyrl.evaluation.compare",
