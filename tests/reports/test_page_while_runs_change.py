@@ -40,6 +40,24 @@ def test_watch_writes_the_page_again_when_a_run_has_changed(tmp_path):
     assert data_of(tmp_path / "report.html")["refresh"] == 0
 
 
+def test_watch_waits_for_runs(tmp_path):
+    written, failed, waits = [], [], []
+
+    def wait(seconds):
+        waits.append(seconds)
+        if len(waits) == 2:
+            fake_run(tmp_path / "sweep" / "mg" / "seed0", records=RECORDS)
+        if len(waits) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        watch(tmp_path / "sweep", None, 20, (), 3, written.append, wait, failed=failed.append)
+    assert failed == [f"{tmp_path / 'sweep'}: there is no such folder."]
+    assert written == [tmp_path / "sweep" / "report.html"]
+    with pytest.raises(ValueError, match="at least 2"):
+        watch(tmp_path / "sweep", None, 1, (), 3, written.append, wait)
+
+
 def test_the_page_itself_is_no_change(tmp_path):
     fake_run(tmp_path / "mg" / "seed0", records=RECORDS)
     before = signature(tmp_path)

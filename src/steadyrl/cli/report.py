@@ -66,4 +66,7 @@ class Report:
                     show_page(page)
             first = False
 
-        watch(self.folder, self.out, self.episodes, self.env, self.every, written, films=self.films)
+        def failed(reason: str) -> None:
+            print(f"No page yet: {reason} Waiting for a change; Ctrl-C ends that.", file=sys.stderr, flush=True)
+
+        watch(self.folder, self.out, self.episodes, self.env, self.every, written, films=self.films, failed=failed)

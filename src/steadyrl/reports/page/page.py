@@ -69,8 +69,7 @@ def write_report(
     Raises:
         ValueError: If no run can be shown, or no run was trained in one of `envs`.
     """
-    if episodes < 2:
-        raise ValueError(f"episodes={episodes}: a distribution of returns needs at least 2. Raise episodes.")
+    check_episodes(episodes)
     root = Path(folder)
     path = root / PAGE if to is None else Path(to)
     runs, notes = find_runs(root)
@@ -90,6 +89,12 @@ def write_report(
         if warn is not None:
             warn(printable(line))
     return path
+
+
+def check_episodes(episodes: int) -> None:
+    """An error if there are too few evaluation episodes."""
+    if episodes < 2:
+        raise ValueError(f"episodes={episodes}: a distribution of returns needs at least 2. Raise episodes.")
 
 
 def _evaluate(runs: Sequence[FoundRun], episodes: int, notes: Notes, envs: NamedEnvs) -> dict[str, AgentEpisodes]:
