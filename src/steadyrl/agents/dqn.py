@@ -15,6 +15,7 @@ from jax import Array
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.networks import Architecture, EpsilonGreedy, QParams
+from steadyrl.agents.networks.masks import masked
 from steadyrl.agents.replay import ReplaySettings, ReplayUpdate, adam_step, fitting_agent
 from steadyrl.agents.settings import hidden_setting
 from steadyrl.base.pytree import Leaf
@@ -106,7 +107,9 @@ class DQNUpdate(ReplayUpdate):
         s, Q = self.settings, self.policy.mlp
         next_values = Q(learner.targets, batch.next_observations)
         choosing = Q(learner.theta, batch.next_observations) if s.double else next_values
-        next_value = _at(next_values, choosing.argmax(axis=-1))
+        next_value = _at(next_values, masked(choosing, batch.next_masks).argmax(axis=-1))
+        if batch.next_masks is not None:  # A state without any action is worth nothing.
+            next_value = jnp.where(batch.next_masks.any(axis=-1), next_value, 0)
         target = batch.rewards + s.gamma * (1 - batch.terminal) * next_value
 
         def loss(theta: Any) -> tuple[Array, Array]:

@@ -98,7 +98,7 @@ class PolicyGradientUpdate:
 
     def log_prob(self, theta: Any, batch: Batch) -> Array:
         """Log pi of every action of a batch."""
-        return self.policy.log_prob(theta, batch.observations, batch.actions)
+        return self.policy.log_prob(theta, batch.observations, batch.actions, batch.action_masks)
 
     def credit_steps(self, learner: Learner, batch: Batch) -> tuple[Learner, Array, Metrics]:
         """[K, T]: lambda times the risk credit of each step, 0 without a critic; the critic learns from the batch."""

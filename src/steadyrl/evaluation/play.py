@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -217,12 +218,10 @@ class _RowwiseActor(Actor):
     episodes are played, and physics amplify the difference.
     """
 
-    def act(self, features: Any, noise: Any) -> Any:
+    def act(self, features: Any, noise: Any, masks: Any = None) -> Any:
         """See `Actor`."""
-        noises = [None] * len(features) if noise is None else noise[:, None]
-        return np.concatenate(
-            [super(_RowwiseActor, self).act(*row) for row in zip(features[:, None], noises, strict=True)]
-        )
+        each = ([None] * len(features) if x is None else x[:, None] for x in (features, noise, masks))
+        return np.concatenate([super(_RowwiseActor, self).act(*row) for row in zip(*each, strict=True)])
 
 
 def _play_one_by_one(acts: _PolicyActs, env: gym.Env[Any, Any], seeds: list[int], how: _How) -> Played:
@@ -246,16 +245,16 @@ def _play_one_by_one(acts: _PolicyActs, env: gym.Env[Any, Any], seeds: list[int]
 class _PolicyActs:
     """Any policy as `Acts`, for one episode at a time with the environment's own observations."""
 
-    def __init__(self, act: Callable[[Any, bool], Any]) -> None:
+    def __init__(self, act: Callable[[Any, bool, Any], Any]) -> None:
         self._act, self.episode_start = act, True
 
     def features(self, observations: Any) -> Any:
         """Unchanged."""
         return observations
 
-    def act(self, features: Any, noise: Any) -> Any:
+    def act(self, features: Any, noise: Any, masks: Any = None) -> Any:
         """[action]."""
-        action = self._act(features[0], self.episode_start)
+        action = self._act(features[0], self.episode_start, None if masks is None else masks[0])
         self.episode_start = False
         return [action]
 
@@ -264,27 +263,38 @@ class _PolicyActs:
         return actions
 
 
-def _act_function(policy: Any, space: gym.Space[Any], seed: int, deterministic: bool) -> Callable[[Any, bool], Any]:
-    """`act(observation, episode_start)` of any policy. An agent's actions are not checked: they are in its space."""
+def _act_function(
+    policy: Any, space: gym.Space[Any], seed: int, deterministic: bool
+) -> Callable[[Any, bool, Any], Any]:
+    """`act(observation, episode_start, action_mask)` of any policy, with None for no mask.
+
+    An agent's actions are not checked: they are in its space.
+    """
     if isinstance(policy, Agent):
         act = policy.act_function(seed, deterministic)
-        return lambda observation, _: act(observation)
+        return lambda observation, _, mask: act(observation) if mask is None else act(observation, mask)
     if callable(getattr(policy, "predict", None)):
         return _predict_function(policy, space, deterministic)
-    return lambda observation, _: _checked_action(policy(observation), space)
+    return lambda observation, _, mask: _checked_action(policy(observation), space)
 
 
-def _predict_function(policy: Any, space: gym.Space[Any], deterministic: bool) -> Callable[[Any, bool], Any]:
-    """Acts by `predict`, passing a recurrent policy its state from step to step, anew in each episode."""
+def _predict_function(policy: Any, space: gym.Space[Any], deterministic: bool) -> Callable[[Any, bool, Any], Any]:
+    """Acts by `predict`, passing a recurrent policy its state from step to step, anew in each episode.
+
+    Masks go to a `predict` that takes `action_masks`, as that of sb3-contrib does.
+    """
     state: Any = None
+    takes_masks = _takes_masks(policy.predict)
 
-    def act(observation: Any, episode_start: bool) -> Any:
+    def act(observation: Any, episode_start: bool, mask: Any) -> Any:
         nonlocal state
+        masks = {"action_masks": mask} if takes_masks and mask is not None else {}
         prediction = policy.predict(
             observation,
             state=None if episode_start else state,
             episode_start=np.array([episode_start]),
             deterministic=deterministic,
+            **masks,
         )
         if not (isinstance(prediction, tuple) and len(prediction) == 2):
             raise TypeError(
@@ -296,6 +306,13 @@ def _predict_function(policy: Any, space: gym.Space[Any], deterministic: bool) -
         return _checked_action(action, space)
 
     return act
+
+
+def _takes_masks(predict: Any) -> bool:
+    try:
+        return "action_masks" in inspect.signature(predict).parameters
+    except (TypeError, ValueError):  # It has no signature that can be read.
+        return False
 
 
 def _checked_action(action: Any, space: gym.Space[Any]) -> Any:

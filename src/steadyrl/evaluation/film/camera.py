@@ -137,7 +137,7 @@ class _Camera(gym.Wrapper[Any, Any, Any, Any]):
         """Unchanged; see `Acts`."""
         return observations
 
-    def act(self, features: Any, noise: Any) -> Any:
+    def act(self, features: Any, noise: Any, masks: Any = None) -> Any:
         """[action]: that of the script."""
         if self._step == len(self._script.actions):
             raise ValueError(
