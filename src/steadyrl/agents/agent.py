@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl.agents import describe, dialled
+from steadyrl.agents.networks.description import CUSTOM, expanded, function_of
 from steadyrl.agents.registry import AGENTS
 from steadyrl.agents.representation import represent
 from steadyrl.agents.settings import AgentSettings, EnvKind, unknown_setting
@@ -67,6 +68,8 @@ class Agent:
     """The settings with each way to maximize the mean, or each solver, where there is a choice."""
     choice: ClassVar[str] = "mean"
     """The setting that decides between them."""
+    network_function: Callable[[int], Any] | None = None
+    """Makes the networks, if the user passed one as `network`; see `agents.networks.custom`."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -90,7 +93,8 @@ class Agent:
             )
         source = Source.of(env)
         refuse_running_statistics(source.env)
-        given = self.chosen(settings, *source.spaces)
+        self.network_function = function_of(settings)
+        given = self.chosen(expanded(settings, source.spaces[0]), *source.spaces)
         self._set_up(source, *source.spaces, self.settings_of(given), seed, engine)
         within = "learns within episodes, so they cannot be played elsewhere. Leave workers out."
         obstacle = f"{self.name} {within}" if self.algorithm.batch_kind in ("replay", "online") else None
@@ -205,6 +209,7 @@ class Agent:
     def at(self, risk_aversion: float) -> Self:
         """An agent for one lambda of the range that this one has learned for: an ordinary agent, which acts at once."""
         agent = type(self).__new__(type(self))
+        agent.network_function = self.network_function
         settings = dialled.settings_at(self, risk_aversion)
         agent._set_up(self.source, self.observation_space, self.action_space, settings, self.seed, self.engine)
         agent.learner = dialled.learner_at(self, float(risk_aversion), agent.learner)
@@ -363,30 +368,37 @@ class Agent:
         checkpoint.write(self, path, replay_buffer)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], env: AnyEnv | None = None) -> Self:
-        """The agent in a file or run folder; `env` takes the place of the environment it was saved with."""
-        agent = load(path, env)
+    def load(
+        cls, path: str | os.PathLike[str], env: AnyEnv | None = None, network: Callable[[int], Any] | None = None
+    ) -> Self:
+        """The agent in a file or run folder; `env` takes the place of the environment it was saved with.
+
+        `network` is the function that it was made with, if it was made with one.
+        """
+        agent = load(path, env, network)
         if not isinstance(agent, cls):
             kind = type(agent).__name__
             raise ValueError(f"{path} holds a {kind}, not a {cls.__name__}: use steadyrl.load or {kind}.load.")
         return agent
 
 
-def load(path: str | os.PathLike[str], env: AnyEnv | None = None) -> Agent:
+def load(path: str | os.PathLike[str], env: AnyEnv | None = None, network: Callable[[int], Any] | None = None) -> Agent:
     """The agent in a file or run folder, in `env` or else in the environment that it was saved with, if possible.
 
     A file may come from anybody, so only environments that installed packages have registered with Gymnasium are made
-    from it. For others the agent's `env` is None: pass `env`.
+    from it. For others the agent's `env` is None: pass `env`. A file has no code of networks either: for an agent that
+    was made with a function as `network`, pass that function.
     """
-    return from_file(read_agent(Path(path)), env)
+    return from_file(read_agent(Path(path)), env, network)
 
 
-def from_file(file: AgentFile, env: AnyEnv | None = None) -> Agent:
+def from_file(file: AgentFile, env: AnyEnv | None = None, network: Callable[[int], Any] | None = None) -> Agent:
     """The agent in a file that was read; see `load`."""
     path, header = file.path, file.header
     if header["agent"] not in AGENTS:
         raise ValueError(f"{path} holds an agent {header['agent']!r} that this version does not know.")
     agent = AGENTS[header["agent"]].__new__(AGENTS[header["agent"]])
+    agent.network_function = network
     try:
         own = spaces.from_json(header["observation_space"]), spaces.from_json(header["action_space"])
         with warnings.catch_warnings():
@@ -394,6 +406,11 @@ def from_file(file: AgentFile, env: AnyEnv | None = None) -> Agent:
             settings = agent.settings_of(header["settings"])
     except ValueError as error:
         raise ValueError(f"{path} does not hold a {header['agent']} agent: {error}") from None
+    custom = getattr(settings, "network", None) == CUSTOM
+    if custom and network is None:
+        raise ValueError(f"{path} holds an agent whose network is a function: pass it, as load(path, network=...).")
+    if network is not None and not custom:
+        raise ValueError(f"{path} holds an agent whose network is no function. Leave network out.")
     _check_sizes(file, own, settings)
     source = Source.of(env) if env is not None else source_from(header["env"])
     refuse_running_statistics(source.env)

@@ -82,6 +82,7 @@ class Train:
         from functools import partial
 
         from steadyrl.agents import agent_class
+        from steadyrl.agents.networks.description import with_network_described
         from steadyrl.base.settings import canonical
         from steadyrl.envs.description import names_code
         from steadyrl.envs.options import checked_options
@@ -105,7 +106,9 @@ class Train:
         loggers = logger_names(self.log, self.tensorboard)
         for logger in loggers:
             logger_class(logger)  # A package that is missing is reported before there is a folder.
-        chosen = kind.chosen(given, *Source.of(partial(resolve, self.env, **options)).spaces)
+        spaces = Source.of(partial(resolve, self.env, **options)).spaces
+        given = with_network_described(given, spaces[0])
+        chosen = kind.chosen(given, *spaces)
         settings = kind.settings_class(chosen).of_text(chosen)
         values = {name: getattr(settings, name) for name in canonical(chosen, (type(settings),), warn=False)}
         named_by = {name: values[name] for name in canonical(given, (type(settings),), warn=False)}
