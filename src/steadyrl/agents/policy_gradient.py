@@ -165,8 +165,8 @@ class PolicyGradientAgent(Agent):
         levels = s.levels if isinstance(s, CreditSettings) else None
         if s.network == CUSTOM and levels is not None:
             raise ValueError(
-                "risk_aversion: a range needs layers of ours, whose inputs can be fixed. Give network a description, or "
-                "choose a single lambda."
+                "risk_aversion: a range needs layers of ours, whose inputs can be fixed. Give network a description, "
+                "or choose a single lambda."
             )
         return networks_for(
             self.observation_space,
