@@ -72,6 +72,16 @@ class ClippedSettings(PolicyGradientSettings):
         aliases=("normalize_advantage", "normalize_advantages"),
     )
 
+    def resolve(self, context: EnvKind) -> Self:
+        """See `Settings`."""
+        resolved = super().resolve(context)
+        if resolved.annealing_episodes and resolved.learning_rate_schedule != "constant":
+            raise ValueError(
+                f"learning_rate_schedule={resolved.learning_rate_schedule!r}: step sizes fall by annealing_episodes="
+                f"{resolved.annealing_episodes} already. Leave out one of the two."
+            )
+        return resolved
+
     def make_update(
         self, policy: Policy, value: Value | None, measure: Measure | None, risk_aversion: float, **credit: Any
     ) -> PPOUpdate:

@@ -32,6 +32,8 @@ class ReinforceKwargs(Execution, total=False):
     normalise_observations: bool
     normalize_observations: bool
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -63,6 +65,8 @@ class PPOKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -113,6 +117,8 @@ class MeanGiniKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -129,6 +135,7 @@ class MeanGiniKwargs(Execution, total=False):
     least_selected: float
     credit: Literal["step", "trajectory"] | Auto
     risk_discount: float | Auto
+    risk_gamma: float | Auto
     risk_gae_lambda: float | Auto
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
@@ -175,6 +182,8 @@ class MVOKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -230,6 +239,8 @@ class TamarKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -285,6 +296,8 @@ class MVPKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -330,6 +343,8 @@ class QLearningKwargs(Execution, total=False):
     episodes_per_update: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     exploration: float
     bootstrap_on_truncation: bool | Auto
     update_after: Literal["step", "episode"] | Auto
@@ -346,6 +361,8 @@ class DQNKwargs(Execution, total=False):
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -374,6 +391,8 @@ class TD3Kwargs(Execution, total=False):
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -404,6 +423,8 @@ class MVPIKwargs(Execution, total=False):
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     exploration: float
     bootstrap_on_truncation: bool | Auto
     initial_dual: float
@@ -451,6 +472,8 @@ class MeanRiskKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -467,6 +490,7 @@ class MeanRiskKwargs(Execution, total=False):
     least_selected: float
     credit: Literal["step", "trajectory"]
     risk_discount: float | Auto
+    risk_gamma: float | Auto
     risk_gae_lambda: float | Auto
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
@@ -511,6 +535,8 @@ class CVaRKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -62,6 +63,13 @@ class Played(NamedTuple):
         """From the rewards of all steps, [n, T]."""
         return cls(rewards.sum(axis=-1), discounted_returns(rewards, gamma), metrics)
 
+    def picked(self, numbers: Sequence[int]) -> Played:
+        """These episodes alone."""
+        rows = np.asarray(numbers, int)
+        metrics = {name: values[rows] for name, values in self.metrics.items()}
+        scripts = tuple(self.scripts[number] for number in numbers) if self.scripts else ()
+        return Played(self.returns[rows], self.discounted_returns[rows], metrics, scripts)
+
     @classmethod
     def joined(cls, parts: Sequence[Played]) -> Played:
         """One after the other."""
@@ -94,23 +102,36 @@ def play_policy(
 
     With `keep_scripts` only where the environment itself can play them again; that rules out EnvPool.
     """
-    how = _How(deterministic, gamma, keep_scripts)
-    policy_seed = evaluation_stream_seed(seed, EvaluationStream.POLICY)
-    if isinstance(policy, Agent) and (replays_outcomes(env) or not keep_scripts):
-        compiled = _play_compiled(policy, env, episodes, policy_seed, how)
+    return _play(policy, env, range(episodes), seed, _How(deterministic, gamma, keep_scripts))
+
+
+def replay_numbered(agent: Agent, env: gym.Env[Any, Any], numbers: Sequence[int], seed: int) -> Played:
+    """Some of the episodes of `play_policy`, by their numbers, with scripts.
+
+    The others are played only where an episode depends on those before it, or where all cost no more than one.
+    """
+    return _play(agent, env, numbers, seed, _How(deterministic=False, gamma=agent.gamma, keep_scripts=True))
+
+
+def _play(policy: Any, env: gym.Env[Any, Any], numbers: Sequence[int], seed: int, how: _How) -> Played:
+    policy_seed, until = evaluation_stream_seed(seed, EvaluationStream.POLICY), max(numbers) + 1
+    if isinstance(policy, Agent) and (replays_outcomes(env) or not how.keep_scripts):
+        compiled = _play_compiled(policy, env, until, policy_seed, how)
         if compiled is not None:
-            return compiled
-    seeds = [evaluation_stream_seed(seed, EvaluationStream.EPISODES, index) for index in range(episodes)]
+            return compiled.picked(numbers)
+    seed_of = partial(evaluation_stream_seed, seed, EvaluationStream.EPISODES)
     if isinstance(policy, Agent):
+        seeds = [seed_of(number) for number in numbers]
         in_jax = _play_in_jax(policy, env, seeds, how)
         if in_jax is not None:
             return in_jax
-        simulator = _fast(policy, env, min(episodes, SIDE_BY_SIDE), keep_scripts)
+        simulator = _fast(policy, env, min(len(seeds), SIDE_BY_SIDE), how.keep_scripts)
         if simulator is not None:
             actor = _RowwiseActor(**vars(policy.actor()))
             return _play_fast(actor, simulator, str(env), seeds, how)
-    acts = _PolicyActs(_act_function(policy, env.action_space, policy_seed, deterministic))
-    return _play_one_by_one(acts, env, seeds, how)
+    acts = _PolicyActs(_act_function(policy, env.action_space, policy_seed, how.deterministic))
+    # The random stream of a policy runs through all its episodes.
+    return _play_one_by_one(acts, env, [seed_of(number) for number in range(until)], how).picked(numbers)
 
 
 def _play_compiled(agent: Agent, env: gym.Env[Any, Any], episodes: int, seed: int, how: _How) -> Played | None:
