@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from steadyrl.agents import Reinforce as Reinforce
     from steadyrl.agents import Tamar as Tamar
     from steadyrl.agents import load as load
+    from steadyrl.agents.networks.description import NetworkDescription as NetworkDescription
     from steadyrl.envs.jax_gymnasium import from_jax as from_jax
     from steadyrl.evaluation.compare import Comparison as Comparison
     from steadyrl.evaluation.compare import compare as compare
@@ -73,6 +74,7 @@ _HOMES = {
     "Film": "steadyrl.evaluation.film.scenes",
     "Frontier": "steadyrl.evaluation.frontier",
     "MethodComparison": "steadyrl.evaluation.compare_methods",
+    "NetworkDescription": "steadyrl.agents.networks.description",
     "RiskReport": "steadyrl.evaluation.risk_report",
     "calibrate": "steadyrl.runs.calibration",
     "compare": "steadyrl.evaluation.compare",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -63,14 +64,20 @@ class DQNUpdate(ReplayUpdate):
     settings: Leaf[DQNSettings]
 
     @classmethod
-    def of(cls, settings: DQNSettings, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> DQNUpdate:
-        """For Discrete actions."""
+    def of(
+        cls,
+        settings: DQNSettings,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        function: Callable[[int], Any] | None = None,
+    ) -> DQNUpdate:
+        """For Discrete actions; with a `function` that makes networks, see `Architecture`."""
         if not isinstance(action_space, Discrete):
             raise ValueError(
                 f"{shown_space(action_space)} is not supported by dqn: its actions must be Discrete. "
                 f"Use {fitting_agent(action_space)}."
             )
-        network = Architecture.of(settings).network(observation_space, int(action_space.n))
+        network = Architecture.of(settings, function).network(observation_space, int(action_space.n))
         return cls(EpsilonGreedy(network, int(action_space.start)), settings)
 
     @property
@@ -143,4 +150,4 @@ class DQN(Agent):
 
     def build(self) -> Algorithm:
         """A network of action values."""
-        return DQNUpdate.of(self.settings, self.observation_space, self.action_space)
+        return DQNUpdate.of(self.settings, self.observation_space, self.action_space, self.network_function)

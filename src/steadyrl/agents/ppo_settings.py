@@ -30,7 +30,10 @@ class ClippedSettings(PolicyGradientSettings):
     normalise_observations: bool = override(
         PolicyGradientSettings,
         "normalise_observations",
-        Rule(lambda s, env: s.network == "mlp" and env.real_observations, "for a network, if they are real numbers"),
+        Rule(
+            lambda s, env: s.network in ("mlp", "custom") and env.real_observations,
+            "for a network, if they are real numbers",
+        ),
     )
     inner_updates: int = setting(
         by_network(table=5, mlp=10), "M: passes over each batch of episodes.", least=1, aliases=("n_epochs",)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import gymnasium as gym
 import numpy as np
 
+from steadyrl.agents.networks.description import CUSTOM, expanded
 from steadyrl.agents.networks.mlp import ACTIVATIONS
 from steadyrl.base.names import unknown
 from steadyrl.base.settings import Alias, Rule, Settings, setting
@@ -182,6 +183,11 @@ class NetworkSettings(AgentSettings):
         aliases=("ortho_init",),
     )
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """See `Settings`; the network may be described, see `NetworkDescription`."""
+        return super().of(values if values.get("network") == CUSTOM else expanded(values))
+
     def resolve(self, context: EnvKind) -> Self:
         """See `Settings`."""
         resolved: Any = super().resolve(context)
@@ -205,8 +211,9 @@ class PolicyGradientSettings(NetworkSettings):
     network: str = setting(
         Rule(lambda s, env: "table" if env.tabular else "cnn" if env.images else "mlp", "auto"),
         "What is learned: a 'table', an 'mlp' (dense layers), a 'cnn' (convolutions of images, then dense layers), or "
-        "'auto': a table if states and actions are Discrete, convolutions for images.",
-        choices=("auto", "table", "mlp", "cnn"),
+        "'auto': a table if states and actions are Discrete, convolutions for images. Also a description of layers or "
+        "a function, which is recorded as 'custom'.",
+        choices=("auto", "table", "mlp", "cnn", "custom"),
     )
     hidden: tuple[int, ...] = hidden_setting(128, 128)
     optimiser: str = setting(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypedDict
+
+from steadyrl.agents.networks.description import NetworkDescription
 
 Auto = Literal["auto"] | None
 """Chooses a default that depends on other settings or on the environment."""
@@ -20,7 +23,9 @@ class ReinforceKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
@@ -51,7 +56,9 @@ class PPOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
@@ -101,7 +108,9 @@ class MeanGiniKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
@@ -164,7 +173,9 @@ class MVOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
@@ -219,7 +230,9 @@ class TamarKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
@@ -274,7 +287,9 @@ class MVPKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
@@ -341,7 +356,7 @@ class DQNKwargs(Execution, total=False):
     """Settings of `DQN`."""
 
     learning_rate: float
-    network: Literal["auto", "mlp", "cnn"] | Auto
+    network: Literal["auto", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     batch_size: int
     gamma: float
@@ -371,7 +386,7 @@ class TD3Kwargs(Execution, total=False):
     """Settings of `TD3`."""
 
     learning_rate: float
-    network: Literal["auto", "mlp", "cnn"] | Auto
+    network: Literal["auto", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     batch_size: int
     gamma: float
@@ -402,7 +417,7 @@ class MVPIKwargs(Execution, total=False):
     solver: Literal["q_learning", "dqn", "td3"]
     learning_rate: float
     q_learning_rate: float
-    network: Literal["auto", "mlp", "cnn"] | Auto
+    network: Literal["auto", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     batch_size: int
@@ -448,7 +463,9 @@ class MeanRiskKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
@@ -509,7 +526,9 @@ class CVaRKwargs(Execution, total=False):
     mean: Literal["vpg", "ppo"]
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
