@@ -92,6 +92,7 @@ class PPOKwargs(Execution, total=False):
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    shared_trunk: bool
     value_targets: Literal["td_lambda", "monte_carlo"]
     normalise_values: bool | Auto
     normalize_values: bool | Auto
@@ -155,6 +156,7 @@ class MeanGiniKwargs(Execution, total=False):
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    shared_trunk: bool
     value_targets: Literal["td_lambda", "monte_carlo"]
     normalise_values: bool | Auto
     normalize_values: bool | Auto
@@ -211,6 +213,7 @@ class MVOKwargs(Execution, total=False):
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    shared_trunk: bool
     value_targets: Literal["td_lambda", "monte_carlo"]
     normalise_values: bool | Auto
     normalize_values: bool | Auto
@@ -269,6 +272,7 @@ class TamarKwargs(Execution, total=False):
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    shared_trunk: bool
     value_targets: Literal["td_lambda", "monte_carlo"]
     normalise_values: bool | Auto
     normalize_values: bool | Auto
@@ -325,6 +329,7 @@ class MVPKwargs(Execution, total=False):
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    shared_trunk: bool
     value_targets: Literal["td_lambda", "monte_carlo"]
     normalise_values: bool | Auto
     normalize_values: bool | Auto
@@ -509,6 +514,7 @@ class MeanRiskKwargs(Execution, total=False):
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    shared_trunk: bool
     value_targets: Literal["td_lambda", "monte_carlo"]
     normalise_values: bool | Auto
     normalize_values: bool | Auto

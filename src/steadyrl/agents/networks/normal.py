@@ -65,6 +65,10 @@ class NormalNetwork:
         mean = self.mlp(parameters["mean"], observations)
         return jnp.tanh(mean) if self.range.bounded else mean
 
+    def features(self, parameters: dict[str, Any], observations: Array) -> Array:
+        """[..., width]: what enters the last layer."""
+        return self.mlp.features(parameters["mean"], observations)
+
     def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
         """[steps, d]: standard normal."""
         return generator.standard_normal((steps, self.range.dimensions), dtype=np.float32)
