@@ -169,6 +169,7 @@ class PolicyGradientAgent(Agent):
             s.initial_output_scale,
             getattr(s, "normalise_values", False),  # Of PPO alone.
             s.levels if isinstance(s, CreditSettings) else None,
+            s.squash_mean,
         )
 
     def risk_measure(self) -> Measure | None:

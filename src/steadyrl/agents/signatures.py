@@ -37,6 +37,7 @@ class ReinforceKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int
     n_epochs: int
     ratio_range: float
@@ -66,6 +67,7 @@ class PPOKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     annealing_episodes: int
     inner_updates: int | Auto
     n_epochs: int | Auto
@@ -114,6 +116,7 @@ class MeanGiniKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float
@@ -175,6 +178,7 @@ class MVOKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float
@@ -228,6 +232,7 @@ class TamarKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     moments_learning_rate: float | Auto
     initial_mean: float
     initial_variance: float
@@ -281,6 +286,7 @@ class MVPKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     dual_learning_rate: float | Auto
     initial_dual: float
     annealing_episodes: int
@@ -445,6 +451,7 @@ class MeanRiskKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float
@@ -504,6 +511,7 @@ class CVaRKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float

@@ -33,6 +33,7 @@ def networks_for(
     initial_output_scale: float = 1.0,
     normalise_values: bool = False,
     levels: tuple[float, float] | None = None,
+    squash_mean: bool = True,
 ) -> tuple[Policy, Value]:
     """A table for each state and action, or networks; with a level as one more input, if given.
 
@@ -58,7 +59,7 @@ def networks_for(
     assert isinstance(action_space, Box)
     actions = ActionRange.of(action_space)
     network = architecture.network(observation_space, actions.dimensions, more)
-    return NormalNetwork(network, actions, initial_log_std, initial_output_scale), value
+    return NormalNetwork(network, actions, initial_log_std, initial_output_scale, squash_mean), value
 
 
 def quantiles_for(
