@@ -4,7 +4,7 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text, Tuple
 from gymnasium.wrappers import FrameStackObservation
 from scipy.special import log_softmax
 from space_envs import Bright, Nested, Repeat, Steer, dials, switches
@@ -39,7 +39,7 @@ def test_the_product_of_heads_sums_logs_and_entropies():
     np.testing.assert_allclose(log_prob[:, 0], expected, rtol=1e-5)
     np.testing.assert_allclose(entropy, sum(-(np.exp(h) * h).sum(-1) for h in heads), rtol=1e-5)
     best = policy.to_space(policy.act(parameters, x, None))
-    np.testing.assert_array_equal(best, np.stack([h.argmax(-1) for h in heads], -1) + [5, 0, -1])
+    np.testing.assert_array_equal(best, np.stack([h.argmax(-1) for h in heads], -1) + np.array([5, 0, -1]))
     assert all(space.contains(action) for action in best)
     many = np.repeat(x[:1], 20_000, axis=0)
     drawn = policy.act(parameters, many, policy.noise(np.random.default_rng(0), len(many)))

@@ -55,11 +55,10 @@ def test_a_larger_budget_gets_a_way_to_train_more(train, capsys):
     assert (
         "run already holds a run with other budget (episodes 20, here 50). Choose another --out, or remove it." in error
     )
-    call = "agent = steadyrl.load('run'); agent.learn(total_episodes=30)"
-    assert f" Or train its agent further in Python: {call}." in error
-    names = {"steadyrl": steadyrl}
-    exec(call, names)
-    assert names["agent"].episodes == 50
+    command = "steadyrl train --resume-from run --episodes 50"
+    assert f" Or extend that run: {command}." in error
+    main([*command.split()[1:], "--no-progress", "--no-page"])
+    assert steadyrl.load("run").episodes == 50
 
 
 @pytest.mark.parametrize("options", [["--episodes", "10"], ["--timesteps", "900"], ["--episodes", "50", "--seed", "1"]])

@@ -71,16 +71,22 @@ class ActingAgent:
         state: Any = None,
         episode_start: Any = None,
         deterministic: bool = False,
+        action_mask: Any = None,
     ) -> tuple[Any, Any]:
-        """The action for one observation, or the actions for a batch of them, and `state` unchanged."""
+        """The action for one observation, or the actions for a batch of them, and `state` unchanged.
+
+        With `action_mask`, a number for each action that is 0 if it is not allowed, or an array of such masks for a
+        batch, only actions that are allowed.
+        """
         if self._predicting is None or self._predicting[0] is not self.learner:
             self._predicting = self.learner, self.actor()
-        return self._act(self._predicting[1], observation, self._prediction_noise, deterministic), state
+        actor, generator = self._predicting[1], self._prediction_noise
+        return self._act(actor, observation, generator, deterministic, action_mask), state
 
-    def act_function(self, seed: int, deterministic: bool = False) -> Callable[[Any], Any]:
-        """From an observation to an action of the learned policy, with a random stream of its own."""
+    def act_function(self, seed: int, deterministic: bool = False) -> Callable[..., Any]:
+        """From an observation, and an action mask or None, to an action; with a random stream of its own."""
         generator, actor = stream_generator(seed, Stream.EVALUATION), self.actor()
-        return lambda observation: self._act(actor, observation, generator, deterministic)
+        return lambda observation, mask=None: self._act(actor, observation, generator, deterministic, mask)
 
     def actor(self, learner: Learner | None = None, exploring_at: int | None = None) -> Actor:
         """The policy of `learner`, by default its own, in NumPy; with exploration as after so many steps, if given."""
@@ -132,9 +138,17 @@ class ActingAgent:
         table /= table.sum(axis=-1, keepdims=True)  # 32 bits, exactly normalized in 64.
         return np.asarray(np.eye(table.shape[-1])[table.argmax(axis=-1)]) if deterministic else table
 
-    def _act(self, actor: Actor, observation: Any, generator: np.random.Generator, deterministic: bool) -> Any:
+    def _act(
+        self,
+        actor: Actor,
+        observation: Any,
+        generator: np.random.Generator,
+        deterministic: bool,
+        action_mask: Any = None,
+    ) -> Any:
         """In the form of the action space: for one observation, or for any shape of many."""
         rows, shape = spaces.as_batch(self.observation_space, observation)
+        masks = None if action_mask is None else spaces.as_masks(self.action_space, action_mask, shape)
         noise = None if deterministic else actor.policy.noise(generator, len(rows))
-        actions = actor.to_space(actor.act(actor.features(rows), noise))
+        actions = actor.to_space(actor.act(actor.features(rows), noise, masks))
         return actions.reshape((*shape, *actions.shape[1:]))[()]

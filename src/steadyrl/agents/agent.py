@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -16,6 +16,7 @@ from steadyrl.agents import describe, dialled
 from steadyrl.agents.acting import ActingAgent
 from steadyrl.agents.export.export import export
 from steadyrl.agents.loading import load
+from steadyrl.agents.networks.description import expanded, function_of
 from steadyrl.agents.registry import AGENTS
 from steadyrl.agents.representation import represent
 from steadyrl.agents.settings import AgentSettings, EnvKind
@@ -25,6 +26,7 @@ from steadyrl.base.seeding import Stream, stream_generator, stream_key
 from steadyrl.envs import spaces
 from steadyrl.envs.finite import finite_model
 from steadyrl.envs.images import large_images
+from steadyrl.envs.reward_wrappers import refuse_clipped_rewards
 from steadyrl.envs.running_statistics import refuse_running_statistics
 from steadyrl.envs.simulator import Simulator
 from steadyrl.envs.source import AnyEnv, Source
@@ -48,6 +50,9 @@ class Agent(SettingsChoice, ActingAgent):
     10,000 records of metrics since it was made or loaded, and `agent.replay_buffer` that of methods that have one.
     """
 
+    network_function: Callable[[int], Any] | None = None
+    """Makes the networks, if the user passed one as `network`; see `agents.networks.custom`."""
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "Settings" in cls.__dict__:
@@ -70,7 +75,9 @@ class Agent(SettingsChoice, ActingAgent):
             )
         source = Source.of(env)
         refuse_running_statistics(source.env)
-        given = self.chosen(settings, *source.spaces)
+        refuse_clipped_rewards(source.env)
+        self.network_function = function_of(settings)
+        given = self.chosen(expanded(settings, source.spaces[0]), *source.spaces)
         self._set_up(source, *source.spaces, self.settings_of(given), seed, engine)
         within = "learns within episodes, so they cannot be played elsewhere. Leave workers out."
         obstacle = f"{self.name} {within}" if self.algorithm.batch_kind in ("replay", "online") else None
@@ -134,6 +141,7 @@ class Agent(SettingsChoice, ActingAgent):
     def at(self, risk_aversion: float) -> Self:
         """An agent for one lambda of the range that this one has learned for: an ordinary agent, which acts at once."""
         agent = type(self).__new__(type(self))
+        agent.network_function = self.network_function
         settings = dialled.settings_at(self, risk_aversion)
         agent._set_up(self.source, self.observation_space, self.action_space, settings, self.seed, self.engine)
         agent.learner = dialled.learner_at(self, float(risk_aversion), agent.learner)
@@ -149,6 +157,8 @@ class Agent(SettingsChoice, ActingAgent):
         progress_bar: bool = True,
         loggers: Sequence[str | Logger] = (),
         out: str | os.PathLike[str] | None = None,
+        extend: bool = False,
+        keep_replay_buffer: bool = False,
     ) -> Self:
         """Learn from at least so many more steps or episodes, in whole rounds.
 
@@ -165,6 +175,10 @@ class Agent(SettingsChoice, ActingAgent):
             loggers: Where else metrics go: names such as "tensorboard", or objects; see `steadyrl.training.loggers`.
             out: A run folder to write, as `steadyrl train` does, with checkpoints. The same call by an untrained agent
                 resumes a run that was interrupted, and loads one that is complete.
+            extend: Whether a run in `out` that has a smaller budget is extended to this one. With a constant
+                learning rate the result is that of a run with this budget from the start.
+            keep_replay_buffer: Whether the run folder keeps the replay buffer at the end, without which a run of DQN or
+                TD3 cannot be extended later.
         """
         learn(
             self,
@@ -174,6 +188,8 @@ class Agent(SettingsChoice, ActingAgent):
             progress_bar=progress_bar,
             loggers=loggers,
             out=None if out is None else Path(out),
+            extend=extend,
+            keep_replay_buffer=keep_replay_buffer,
         )
         self.check_trained()
         return self
@@ -210,9 +226,14 @@ class Agent(SettingsChoice, ActingAgent):
         return export(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], env: AnyEnv | None = None) -> Self:
-        """The agent in a file or run folder; `env` takes the place of the environment it was saved with."""
-        agent = load(path, env)
+    def load(
+        cls, path: str | os.PathLike[str], env: AnyEnv | None = None, network: Callable[[int], Any] | None = None
+    ) -> Self:
+        """The agent in a file or run folder; `env` takes the place of the environment it was saved with.
+
+        `network` is the function that it was made with, if it was made with one.
+        """
+        agent = load(path, env, network)
         if not isinstance(agent, cls):
             kind = type(agent).__name__
             raise ValueError(f"{path} holds a {kind}, not a {cls.__name__}: use steadyrl.load or {kind}.load.")

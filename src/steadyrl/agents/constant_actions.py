@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
 from steadyrl.base.seeding import play_seeds
+from steadyrl.envs.simulator import SlotError
 from steadyrl.risk import gini_deviation
 from steadyrl.rollouts.collector import FaultyEnvironmentError, Limits, collect
 from steadyrl.rollouts.simulators.choose import simulator_for
@@ -39,7 +40,9 @@ class _ConstantActor:
     def features(self, observations: Any) -> Any:
         return observations
 
-    def act(self, features: Any, noise: Any) -> Any:
+    def act(self, features: Any, noise: Any, masks: Any = None) -> Any:
+        if masks is not None:  # Not all actions are always allowed.
+            raise SlotError(None, "action masks")
         return np.repeat(np.asarray(self.action)[None], len(features), axis=0)
 
     def to_space(self, actions: Any) -> Any:

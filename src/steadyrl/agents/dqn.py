@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -15,6 +16,7 @@ from jax import Array
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.networks import Architecture, EpsilonGreedy, QParams
+from steadyrl.agents.networks.masks import masked
 from steadyrl.agents.replay import ReplaySettings, ReplayUpdate, adam_step, fitting_agent
 from steadyrl.agents.settings import hidden_setting
 from steadyrl.base.pytree import Leaf
@@ -62,14 +64,20 @@ class DQNUpdate(ReplayUpdate):
     settings: Leaf[DQNSettings]
 
     @classmethod
-    def of(cls, settings: DQNSettings, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> DQNUpdate:
-        """For Discrete actions."""
+    def of(
+        cls,
+        settings: DQNSettings,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        function: Callable[[int], Any] | None = None,
+    ) -> DQNUpdate:
+        """For Discrete actions; with a `function` that makes networks, see `Architecture`."""
         if not isinstance(action_space, Discrete):
             raise ValueError(
                 f"{shown_space(action_space)} is not supported by dqn: its actions must be Discrete. "
                 f"Use {fitting_agent(action_space)}."
             )
-        network = Architecture.of(settings).network(observation_space, int(action_space.n))
+        network = Architecture.of(settings, function).network(observation_space, int(action_space.n))
         return cls(EpsilonGreedy(network, int(action_space.start)), settings)
 
     @property
@@ -106,7 +114,9 @@ class DQNUpdate(ReplayUpdate):
         s, Q = self.settings, self.policy.mlp
         next_values = Q(learner.targets, batch.next_observations)
         choosing = Q(learner.theta, batch.next_observations) if s.double else next_values
-        next_value = _at(next_values, choosing.argmax(axis=-1))
+        next_value = _at(next_values, masked(choosing, batch.next_masks).argmax(axis=-1))
+        if batch.next_masks is not None:  # A state without any action is worth nothing.
+            next_value = jnp.where(batch.next_masks.any(axis=-1), next_value, 0)
         target = batch.rewards + s.gamma * (1 - batch.terminal) * next_value
 
         def loss(theta: Any) -> tuple[Array, Array]:
@@ -140,4 +150,4 @@ class DQN(Agent):
 
     def build(self) -> Algorithm:
         """A network of action values."""
-        return DQNUpdate.of(self.settings, self.observation_space, self.action_space)
+        return DQNUpdate.of(self.settings, self.observation_space, self.action_space, self.network_function)

@@ -261,5 +261,9 @@ class MVPI(Agent):
         if isinstance(s, MVPISettings):
             table = QLearningUpdate.of(s, *spaces)
             return MVPITableUpdate(table, transform) if s.risk_aversion else table
-        solver = DQNUpdate.of(s, *spaces) if isinstance(s, MVPIDQNSettings) else TD3Update.of(s, *spaces)
+        function = self.network_function
+        if isinstance(s, MVPIDQNSettings):
+            solver: DQNUpdate | TD3Update = DQNUpdate.of(s, *spaces, function)
+        else:
+            solver = TD3Update.of(s, *spaces, function)
         return MVPIReplayUpdate(solver, transform) if s.risk_aversion else solver

@@ -30,7 +30,10 @@ class ClippedSettings(PolicyGradientSettings):
     normalise_observations: bool = override(
         PolicyGradientSettings,
         "normalise_observations",
-        Rule(lambda s, env: s.network == "mlp" and env.real_observations, "for a network, if they are real numbers"),
+        Rule(
+            lambda s, env: s.network in ("mlp", "custom") and env.real_observations,
+            "for a network, if they are real numbers",
+        ),
     )
     inner_updates: int = setting(
         by_network(table=5, mlp=10), "M: passes over each batch of episodes.", least=1, aliases=("n_epochs",)
@@ -68,6 +71,16 @@ class ClippedSettings(PolicyGradientSettings):
         "deviation.",
         aliases=("normalize_advantage", "normalize_advantages"),
     )
+
+    def resolve(self, context: EnvKind) -> Self:
+        """See `Settings`."""
+        resolved = super().resolve(context)
+        if resolved.annealing_episodes and resolved.learning_rate_schedule != "constant":
+            raise ValueError(
+                f"learning_rate_schedule={resolved.learning_rate_schedule!r}: step sizes fall by annealing_episodes="
+                f"{resolved.annealing_episodes} already. Leave out one of the two."
+            )
+        return resolved
 
     def make_update(
         self, policy: Policy, value: Value | None, measure: Measure | None, risk_aversion: float, **credit: Any

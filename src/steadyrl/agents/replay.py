@@ -33,8 +33,8 @@ class ReplaySettings(NetworkSettings):
     network: str = setting(
         Rule(lambda s, env: "cnn" if env.images else "mlp", "auto"),
         "What is learned: an 'mlp' (dense layers), a 'cnn' (convolutions of images, then dense layers), or 'auto': "
-        "convolutions for images.",
-        choices=("auto", "mlp", "cnn"),
+        "convolutions for images. Also a description of layers or a function, which is recorded as 'custom'.",
+        choices=("auto", "mlp", "cnn", "custom"),
     )
     hidden: tuple[int, ...] = hidden_setting(256, 256)
 

@@ -9,22 +9,44 @@ from typing import Any, NamedTuple, Self
 import gymnasium as gym
 import numpy as np
 
+from steadyrl.agents.networks.description import CUSTOM, expanded
 from steadyrl.agents.networks.mlp import ACTIVATIONS
 from steadyrl.base.names import unknown
 from steadyrl.base.settings import Alias, Rule, Settings, setting
 from steadyrl.envs.images import MIN_SIDE
 from steadyrl.envs.spaces import is_tabular
+from steadyrl.training.schedule import SCHEDULES
 
+_CLIPPED = (
+    "clipping changes the law of the returns whose risk is measured, and cuts the rare large losses first. "
+    "Leave it out; PPO's values are normalized inside"
+)
+_NORMALIZED = (
+    "rewards that are normalized by what was seen so far mean something else in each episode, and their risk is not "
+    "that of the returns. Leave it out; PPO's values are normalized inside"
+)
 REFUSED = {
     "n_steps": "dispersion is measured over whole episodes, so a batch is a number of episodes, not of steps. "
-    "Set episodes_per_update"
+    "Set episodes_per_update",
+    **dict.fromkeys(("clip_reward", "clip_rewards", "reward_clip", "reward_clipping"), _CLIPPED),
+    **dict.fromkeys(
+        (
+            "norm_reward",
+            "normalize_reward",
+            "normalise_reward",
+            "normalize_rewards",
+            "normalise_rewards",
+            "reward_normalization",
+        ),
+        _NORMALIZED,
+    ),
 }
-"""Settings of Stable-Baselines3 that cannot exist here, and why."""
+"""Settings of other libraries that cannot exist here, and why."""
 
 
 def unknown_setting(name: str, known: Collection[str], hints: Mapping[str, str]) -> str:
     """One line on a setting that does not exist: why, or what was probably meant."""
-    if name in REFUSED and "episodes_per_update" in known:
+    if name in REFUSED and (name != "n_steps" or "episodes_per_update" in known):
         return f"{name}: there is no such setting, because {REFUSED[name]}."
     return unknown("setting", name, known, hints)
 
@@ -117,6 +139,13 @@ class AgentSettings(Settings):
         least=1,
         aliases=(Alias("longest_episode", deprecated=True),),
     )
+    learning_rate_schedule: str = setting(
+        "constant",
+        "How the step sizes of policy, values and action values change over the budget of a training: not at all, or "
+        "from 1 times to 0 times in a straight line ('linear') or along half a 'cosine'.",
+        choices=SCHEDULES,
+        aliases=("lr_schedule",),
+    )
 
     @property
     def n(self) -> int:
@@ -154,6 +183,11 @@ class NetworkSettings(AgentSettings):
         aliases=("ortho_init",),
     )
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """See `Settings`; the network may be described, see `NetworkDescription`."""
+        return super().of(values if values.get("network") == CUSTOM else expanded(values))
+
     def resolve(self, context: EnvKind) -> Self:
         """See `Settings`."""
         resolved: Any = super().resolve(context)
@@ -177,8 +211,9 @@ class PolicyGradientSettings(NetworkSettings):
     network: str = setting(
         Rule(lambda s, env: "table" if env.tabular else "cnn" if env.images else "mlp", "auto"),
         "What is learned: a 'table', an 'mlp' (dense layers), a 'cnn' (convolutions of images, then dense layers), or "
-        "'auto': a table if states and actions are Discrete, convolutions for images.",
-        choices=("auto", "table", "mlp", "cnn"),
+        "'auto': a table if states and actions are Discrete, convolutions for images. Also a description of layers or "
+        "a function, which is recorded as 'custom'.",
+        choices=("auto", "table", "mlp", "cnn", "custom"),
     )
     hidden: tuple[int, ...] = hidden_setting(128, 128)
     optimiser: str = setting(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypedDict
+
+from steadyrl.agents.networks.description import NetworkDescription
 
 Auto = Literal["auto"] | None
 """Chooses a default that depends on other settings or on the environment."""
@@ -20,13 +23,15 @@ class ReinforceKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool
     normalize_observations: bool
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -50,13 +55,15 @@ class PPOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -99,13 +106,15 @@ class MeanGiniKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -161,13 +170,15 @@ class MVOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -215,13 +226,15 @@ class TamarKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -269,13 +282,15 @@ class MVPKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -322,6 +337,8 @@ class QLearningKwargs(Execution, total=False):
     episodes_per_update: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     exploration: float
     bootstrap_on_truncation: bool | Auto
     update_after: Literal["step", "episode"] | Auto
@@ -333,11 +350,13 @@ class DQNKwargs(Execution, total=False):
     """Settings of `DQN`."""
 
     learning_rate: float
-    network: Literal["auto", "mlp", "cnn"] | Auto
+    network: Literal["auto", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -361,11 +380,13 @@ class TD3Kwargs(Execution, total=False):
     """Settings of `TD3`."""
 
     learning_rate: float
-    network: Literal["auto", "mlp", "cnn"] | Auto
+    network: Literal["auto", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -390,12 +411,14 @@ class MVPIKwargs(Execution, total=False):
     solver: Literal["q_learning", "dqn", "td3"]
     learning_rate: float
     q_learning_rate: float
-    network: Literal["auto", "mlp", "cnn"] | Auto
+    network: Literal["auto", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     batch_size: int
     gamma: float
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     exploration: float
     bootstrap_on_truncation: bool | Auto
     initial_dual: float
@@ -434,13 +457,15 @@ class MeanRiskKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -494,13 +519,15 @@ class CVaRKwargs(Execution, total=False):
     mean: Literal["vpg", "ppo"]
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Auto
+    network: Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
+    learning_rate_schedule: Literal["constant", "linear", "cosine"]
+    lr_schedule: Literal["constant", "linear", "cosine"]
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool

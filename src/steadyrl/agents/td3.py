@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -58,8 +59,14 @@ class TD3Update(ReplayUpdate):
     settings: Leaf[TD3Settings]
 
     @classmethod
-    def of(cls, settings: TD3Settings, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> TD3Update:
-        """For real-valued actions within bounds."""
+    def of(
+        cls,
+        settings: TD3Settings,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        function: Callable[[int], Any] | None = None,
+    ) -> TD3Update:
+        """For real-valued actions within bounds; with a `function` that makes networks, see `Architecture`."""
         if not isinstance(action_space, Box):
             raise ValueError(
                 f"{shown_space(action_space)} is not supported by td3: its actions must be a Box. "
@@ -70,7 +77,7 @@ class TD3Update(ReplayUpdate):
             raise ValueError(
                 f"{shown_space(action_space)} is not supported by td3: every action needs a lowest and a highest value."
             )
-        layers = Architecture.of(settings)
+        layers = Architecture.of(settings, function)
         policy = DeterministicNetwork(layers.network(observation_space, actions.dimensions), actions)
         return cls(policy, layers.network(observation_space, 1, actions.dimensions), settings)
 
@@ -167,4 +174,4 @@ class TD3(Agent):
 
     def build(self) -> Algorithm:
         """A policy and two critics."""
-        return TD3Update.of(self.settings, self.observation_space, self.action_space)
+        return TD3Update.of(self.settings, self.observation_space, self.action_space, self.network_function)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 import shutil
 import sys
@@ -32,19 +33,26 @@ from steadyrl.cli.page import PAGE, Page, write_page
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
+    from steadyrl.runs.job import Job
     from steadyrl.training.loop import Listener
+    from steadyrl.training.run import Plan
+
+
+SCORES = ("mean", "mean_gini")
+"""What early stopping goes by."""
 
 
 @dataclass(frozen=True)
 class Train:
     """Train an agent and write a run folder: config, metrics, checkpoint.
 
-    A run that was interrupted is resumed from its last checkpoint when the same command is given again.
+    A run that was interrupted is resumed from its last checkpoint when the same command is given again. One that is
+    complete is extended to a larger budget with --resume-from.
 
     Example: steadyrl train steadyrl/GuardedMaze-v0 --agent mg --set risk_aversion=1.4 --episodes 50000
     """
 
-    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
+    env: Annotated[str | None, tyro.conf.Positional, named("ENV")] = None
     """A Gymnasium id, such as steadyrl/GuardedMaze-v0, gymnax:ID, or module:factory for an environment of your own."""
     agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "mg"
     """The method, such as mg, mvo or reinforce; `steadyrl agents` describes each of them."""
@@ -70,6 +78,22 @@ class Train:
     """The same as --log tensorboard."""
     progress: Progress = True
     """Whether to show progress on standard error: a bar in a terminal, else a line now and then; shown by default."""
+    evaluate_every: PerhapsCount = None
+    """Evaluate the policy after each so many training episodes, in episodes that are not learned from."""
+    evaluation_episodes: Count = 50
+    """How many episodes to play in each of these evaluations."""
+    patience: PerhapsCount = None
+    """Stop early when the score of the evaluations has not improved in so many of them; needs --evaluate-every."""
+    min_improvement: Annotated[float, tyro.conf.arg(metavar="X")] = 0.0
+    """With --patience: a score counts as an improvement if it is higher by more than this."""
+    stop_at: Annotated[float | None, named("SCORE")] = None
+    """Stop early when an evaluation has this score; needs --evaluate-every."""
+    score: Annotated[str, tyro.conf.arg(metavar="NAME")] = "mean"
+    """The score: mean, the mean return; or mean_gini, less the agent's risk_aversion times the Gini deviation."""
+    resume_from: Annotated[Path | None, named("FOLDER")] = None
+    """Extend the run in this folder to more --episodes or --timesteps; all else is that of the run."""
+    keep_replay_buffer: Flag = False
+    """Save the replay buffer at the end too, without which runs of DQN and TD3 cannot be extended later."""
     checkpoint_every: Annotated[float, tyro.conf.arg(metavar="SECONDS")] = 60.0
     """Seconds between checkpoints; they come less often where they would take more than 1 % of the time."""
     page: Page = True
@@ -79,40 +103,20 @@ class Train:
 
     def __call__(self) -> None:
         """Run the command."""
-        from functools import partial
-
-        from steadyrl.agents import agent_class
-        from steadyrl.base.settings import canonical
         from steadyrl.envs.description import names_code
-        from steadyrl.envs.options import checked_options
-        from steadyrl.envs.resolve import resolve
-        from steadyrl.envs.source import Source
-        from steadyrl.runs.job import Job, RunSpec, command_line, run_job
-        from steadyrl.runs.sweep import budget_of, folder_name, short_name
+        from steadyrl.runs.job import run_job
         from steadyrl.training.loggers import logger_class
         from steadyrl.training.loggers.tensorboard import FOLDER
         from steadyrl.training.progress import TrainingProgress
-        from steadyrl.training.run import Plan
+        from steadyrl.training.run_folder import STOPPED_EARLY, read_config
 
-        kind = agent_class(self.agent)
         here = Path.cwd()  # An environment may change it.
-        given, options = pairs_of("--set", self.set), checked_options(self.env, options_of(self.env_set))
-        plan = Plan(
-            budget_of(self.episodes, self.timesteps),
-            checkpoint_seconds=self.checkpoint_every,
-            command=command_line(),
-        )
         loggers = logger_names(self.log, self.tensorboard)
         for logger in loggers:
             logger_class(logger)  # A package that is missing is reported before there is a folder.
-        chosen = kind.chosen(given, *Source.of(partial(resolve, self.env, **options)).spaces)
-        settings = kind.settings_class(chosen).of_text(chosen)
-        values = {name: getattr(settings, name) for name in canonical(chosen, (type(settings),), warn=False)}
-        named_by = {name: values[name] for name in canonical(given, (type(settings),), warn=False)}
-        name = folder_name(f"{short_name(self.env)}-{kind.name}", {**options, **named_by})
-        out = self.out or Path("runs") / f"{name}-seed{self.seed}"
-        run = RunSpec(self.seed, here / out, values, name)
-        job = Job(self.env, kind.name, (run,), plan, options, self.engine, loggers, workers_of(self.workers))
+        job, out = self._extension(loggers) if self.resume_from is not None else self._new_run(loggers)
+        plan, env, options = job.plan, job.env, job.env_options
+        job = dataclasses.replace(job, runs=(job.runs[0]._replace(folder=here / out),))
         confirm_budget(plan.budget, self.yes)
         with ExitStack() as stack, paths_as_typed(here / out, out):
 
@@ -125,22 +129,127 @@ class Train:
                     print(f"Workers: {number}.", file=sys.stderr)
                 if not self.progress:
                     return []
-                bar = TrainingProgress(kind.name, plan.unit, plan.total, agents, done, lines=True)
+                bar = TrainingProgress(job.agent, plan.unit, plan.total, agents, done, lines=True)
                 return [stack.enter_context(bar)]
 
             trained = run_job(job, listeners)
             for agent in trained:
                 agent.check_trained()
         print("\n".join(map(_summary, trained)) or "This run is complete already.")
+        if stopped := read_config(here / out).get(STOPPED_EARLY):
+            print(f"Stopped early after {stopped['episodes']:,} episodes: {stopped['reason']}.")
         if trained and (here / out / FOLDER).is_dir():
             print(_how_to_view(out / FOLDER))
         if self.page and (trained or not (here / out / PAGE).exists()):
-            write_page(here / out, out, [self.env])
+            write_page(here / out, out, [env])
         # A file does not choose code to run, so an environment of the user's own is named again.
-        named_again = f" {typed_env(self.env, options)}" if names_code(self.env) else ""
-        ends = values.get("risk_aversion")
-        at = f" --at {sum(ends) / 2:g}" if isinstance(ends, tuple) else ""
+        named_again = f" {typed_env(env, options)}" if names_code(env) else ""
+        ends = job.runs[0].settings.get("risk_aversion")
+        at = f" --at {sum(ends) / 2:g}" if isinstance(ends, tuple | list) else ""
         print(f"Saved in {out}. Its risk: steadyrl evaluate {shlex.quote(str(out))}{at}{named_again}")
+
+    def _new_run(self, loggers: tuple[str, ...]) -> tuple[Job, Path]:
+        """The run that the options describe, and its folder as it is typed."""
+        from functools import partial
+
+        from steadyrl.agents import agent_class
+        from steadyrl.agents.networks.description import with_network_described
+        from steadyrl.base.settings import canonical
+        from steadyrl.envs.options import checked_options
+        from steadyrl.envs.resolve import resolve
+        from steadyrl.envs.source import Source
+        from steadyrl.runs.job import Job, RunSpec
+        from steadyrl.runs.sweep import folder_name, short_name
+
+        if self.env is None:
+            raise ValueError("train: name an environment, such as steadyrl/GuardedMaze-v0, or --resume-from a run.")
+        kind = agent_class(self.agent)
+        given, options = pairs_of("--set", self.set), checked_options(self.env, options_of(self.env_set))
+        self._plan()  # Mistakes in it are found before the environment is made.
+        spaces = Source.of(partial(resolve, self.env, **options)).spaces
+        given = with_network_described(given, spaces[0])
+        chosen = kind.chosen(given, *spaces)
+        settings = kind.settings_class(chosen).of_text(chosen)
+        plan = dataclasses.replace(self._plan(), **self._evaluations(getattr(settings, "risk_aversion", None)))
+        values = {name: getattr(settings, name) for name in canonical(chosen, (type(settings),), warn=False)}
+        named_by = {name: values[name] for name in canonical(given, (type(settings),), warn=False)}
+        name = folder_name(f"{short_name(self.env)}-{kind.name}", {**options, **named_by})
+        out = self.out or Path("runs") / f"{name}-seed{self.seed}"
+        run = RunSpec(self.seed, out, values, name)
+        return Job(self.env, kind.name, (run,), plan, options, self.engine, loggers, workers_of(self.workers)), out
+
+    def _extension(self, loggers: tuple[str, ...]) -> tuple[Job, Path]:
+        """The run in the folder of --resume-from, with the budget of the command."""
+        from steadyrl.cli.resume_from import RecordedRun
+        from steadyrl.runs.job import Job, RunSpec
+
+        assert self.resume_from is not None
+        recorded = RecordedRun.read(self.resume_from, self.env)
+        config = recorded.config
+        recorded.refuse(
+            {
+                "--agent": self.agent != "mg" and self.agent != config["agent"],
+                "--set": bool(self.set),
+                "--env-set": bool(self.env_set),
+                "--seed": self.seed not in (0, config["seed"]),
+                "--engine": self.engine not in ("auto", config["engine"]),
+                "--out": self.out is not None and self.out != self.resume_from,
+            }
+        )
+        if self.episodes is None and self.timesteps is None:
+            raise ValueError("--resume-from: say how far to train, in all: --episodes N or --timesteps N.")
+        evaluating = self._evaluations(config["settings"].get("risk_aversion"))
+        if self.evaluate_every is None:
+            evaluating["evaluations"] = config.get("evaluations")
+        plan = dataclasses.replace(
+            self._plan(),
+            extend=True,
+            episodes_per_record=config["episodes_per_record"],
+            vmap_width=config["vmap_width"],
+            **evaluating,
+        )
+        recorded.announce(plan.budget)
+        run = RunSpec(config["seed"], self.resume_from, config["settings"], self.resume_from.name)
+        workers = workers_of(self.workers)
+        engine = config["engine"]
+        job = Job(recorded.env, config["agent"], (run,), plan, recorded.options, engine, loggers, workers)
+        return job, self.resume_from
+
+    def _plan(self) -> Plan:
+        from steadyrl.runs.job import command_line
+        from steadyrl.runs.sweep import budget_of
+        from steadyrl.training.run import Plan
+
+        return Plan(
+            budget_of(self.episodes, self.timesteps),
+            checkpoint_seconds=self.checkpoint_every,
+            command=command_line(),
+            keep_replay_buffer=self.keep_replay_buffer,
+        )
+
+    def _evaluations(self, aversion: Any) -> dict[str, Any]:
+        """How often to evaluate and when to stop, of an agent with that risk aversion, as fields of a `Plan`."""
+        from steadyrl.base.names import unknown
+        from steadyrl.training.early_stopping import EarlyStopping
+
+        if self.score not in SCORES:
+            raise ValueError(f"--score: {unknown('score', self.score, SCORES)}")
+        if self.evaluate_every is None:
+            for option, given in {"--patience": self.patience, "--stop-at": self.stop_at}.items():
+                if given is not None:
+                    raise ValueError(f"{option}: it is decided by evaluations. Add --evaluate-every N, in episodes.")
+            return {}
+        if self.evaluate_every < 1 or self.evaluation_episodes < 2:
+            raise ValueError("--evaluate-every needs at least 1, and --evaluation-episodes at least 2.")
+        if isinstance(aversion, tuple | list):
+            raise ValueError("--evaluate-every: a policy for a range of lambdas is evaluated once one is chosen.")
+        fields: dict[str, Any] = {"evaluations": {"every": self.evaluate_every, "episodes": self.evaluation_episodes}}
+        if self.patience is None and self.stop_at is None and not self.min_improvement:
+            return fields
+        if self.score == "mean_gini" and aversion is None:
+            raise ValueError(f"--score mean_gini: {self.agent} has no risk_aversion. Use --score mean.")
+        weight = float(aversion) if self.score == "mean_gini" else 0.0
+        return {**fields, "early_stopping": EarlyStopping(self.patience, self.min_improvement, self.stop_at, weight)}
 
 
 def _how_to_view(events: Path) -> str:

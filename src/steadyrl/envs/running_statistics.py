@@ -22,7 +22,7 @@ def refuse_running_statistics(env: Any) -> None:
                     "NormalizeObservation or NormalizeReward in the vector environment: their running statistics are "
                     "not saved with the agent. Remove the wrapper, and set normalise_observations=True instead."
                 )
-    for wrapper in _wrappers(env):
+    for wrapper in wrappers_of(env):
         if isinstance(wrapper, _OBSERVATIONS):
             raise ValueError(
                 f"{type(wrapper).__name__}: its running mean and variance are not saved with the agent, so that it "
@@ -38,14 +38,14 @@ def refuse_running_statistics(env: Any) -> None:
 
 def running_statistics(env: Any) -> str | None:
     """The name of a wrapper that normalizes by what it has seen so far; None if there is none."""
-    found = (type(wrapper).__name__ for wrapper in _wrappers(env) if isinstance(wrapper, _OBSERVATIONS + _REWARDS))
+    found = (type(wrapper).__name__ for wrapper in wrappers_of(env) if isinstance(wrapper, _OBSERVATIONS + _REWARDS))
     return next(found, None)
 
 
-def _wrappers(env: Any) -> Iterator[Any]:
+def wrappers_of(env: Any) -> Iterator[Any]:
     """All wrappers of an environment, and of the environments of a vector environment that are known here."""
     while isinstance(env, gym.Wrapper | gym.vector.VectorWrapper):
         yield env
         env = env.env
     for part in getattr(env, "envs", ()) if isinstance(env, gym.vector.SyncVectorEnv) else ():
-        yield from _wrappers(part)
+        yield from wrappers_of(part)

@@ -200,6 +200,29 @@ def as_batch(space: gym.Space[Any], observation: Any) -> tuple[Any, tuple[int, .
     return array.reshape(-1, *shape), leading
 
 
+def as_masks(space: gym.Space[Any], masks: Any, shape: tuple[int, ...]) -> Any:
+    """[k, A] bool: action masks for observations of some shape; an error for one that allows no action."""
+    numbers = choices(space)
+    array = np.asarray(masks)
+    if not numbers:
+        raise ValueError(f"action_mask: actions in {shown_space(space)} have none. Leave it out.")
+    if array.shape != (*shape, sum(numbers)):
+        raise ValueError(
+            f"action_mask of shape {array.shape}: there are {sum(numbers)} actions, so its shape is "
+            f"{(*shape, sum(numbers))}."
+        )
+    rows = array.reshape(-1, sum(numbers)) > 0
+    if not allows(space, rows).all():
+        raise ValueError(f"action_mask={shown(masks)}: it allows no action. Allow at least one.")
+    return rows
+
+
+def allows(space: gym.Space[Any], masks: Any) -> Any:
+    """[k] bool: whether a mask [k, A] allows an action, with something for each of several choices."""
+    starts = np.cumsum((0, *choices(space)[:-1]))
+    return np.logical_or.reduceat(masks, starts, axis=1).all(axis=1)
+
+
 def same_spaces(ours: gym.Space[Any], others: gym.Space[Any]) -> bool:
     """Whether two spaces are equal, including the order of a Dict, which Gymnasium ignores."""
     return to_json(ours) == to_json(others) if type(ours) is type(others) else False

@@ -31,6 +31,7 @@ from steadyrl.evaluation.evaluate import check, evaluate
 from steadyrl.evaluation.reported import requested
 from steadyrl.evaluation.risk_report import RiskReport
 from steadyrl.training import checkpoint
+from steadyrl.training.early_stopping import EarlyStopping
 from steadyrl.training.loop import asks_to_stop
 
 UNITS = ("episodes", "timesteps")
@@ -47,12 +48,16 @@ class _Interval:
         _check_whole("every", every, 1, "it counts episodes or timesteps")
         if unit not in UNITS:
             raise ValueError(unknown("unit", unit, UNITS))
-        self._every, self._unit = every, unit
+        self._every, self.unit = every, unit
         self._passed: WeakKeyDictionary[Agent, int] = WeakKeyDictionary()
+
+    def resume(self, agent: Agent, at: float) -> None:
+        """Count on from an earlier call, at so many episodes or timesteps."""
+        self._passed[agent] = int(at) // self._every
 
     def is_due(self, agent: Agent) -> bool:
         """Whether the agent has passed another multiple of the interval since the last call."""
-        passed = getattr(agent, self._unit) // self._every
+        passed = getattr(agent, self.unit) // self._every
         due = passed > self._passed.get(agent, 0)
         self._passed[agent] = passed
         return bool(due)
@@ -115,7 +120,11 @@ class StopWhen:
         value = record.get(self._metric, math.nan)
         count = self._reached.get(agent, 0) + 1 if self._sign * value >= self._sign * self._limit else 0
         self._reached[agent] = count
-        return count < self._patience
+        if count < self._patience:
+            return True
+        side = "at least" if self._sign > 0 else "at most"
+        _record_reason(local, f"{self._metric} was {side} {self._limit:.6g} in {count} consecutive records")
+        return False
 
 
 class EvaluateEvery:
@@ -131,7 +140,9 @@ class EvaluateEvery:
     for a vector environment, pass another one as `env`.
 
     If training has a run folder (`learn(out=...)`), mean, Gini deviation and CVaR of each evaluation are recorded there
-    in evaluations.jsonl, and `steadyrl report` draws them beside the training curves.
+    in evaluations.jsonl, and `steadyrl report` draws them beside the training curves. The config there records why
+    training stopped early, if it did. When such a run is resumed, `patience` counts the evaluations before too; one
+    that was due when the run was interrupted is made after the next record.
 
     Attributes:
         reports: (timesteps, episodes, RiskReport) of each evaluation.
@@ -150,6 +161,8 @@ class EvaluateEvery:
         save_best: A file that always holds the best agent so far, without its replay buffer. When an interrupted
             training is resumed, it is replaced by better agents alone.
         stop_at: Training stops when the score is at least this.
+        patience: Training stops when the score has not improved in so many evaluations in a row.
+        min_improvement: By how much more than the best one so far a score has to be to count as an improvement.
         deterministic: Whether to play the most likely actions.
         seed: Of the evaluation.
         measures: Names of further measures in the reports, as in `evaluate`, for a `criterion` of your own.
@@ -167,6 +180,8 @@ class EvaluateEvery:
         risk_aversion: float | None = None,
         save_best: str | os.PathLike[str] | None = None,
         stop_at: float | None = None,
+        patience: int | None = None,
+        min_improvement: float = 0.0,
         deterministic: bool = False,
         seed: int = 0,
         measures: str | Iterable[str] = (),
@@ -181,7 +196,8 @@ class EvaluateEvery:
         self._interval = _Interval(every, unit)
         self._env = None if env is None else resolve(env)
         self._criterion, self._risk_aversion = criterion, risk_aversion
-        self._stop_at = None if stop_at is None else _number("stop_at", stop_at)
+        self._rule = _rule(stop_at, patience, min_improvement)
+        self._scores: list[float] = []
         self._save_best = None if save_best is None else Path(save_best)
         self._how: dict[str, Any] = {"episodes": episodes, "deterministic": deterministic, "seed": seed}
         if names := list(requested(measures)):
@@ -195,14 +211,14 @@ class EvaluateEvery:
     def __call__(self, local: dict[str, Any], world: dict[str, Any]) -> bool:
         """See `steadyrl.callbacks`."""
         agent = local["self"]
-        self._begin(agent)
+        self._begin(agent, local.get("run"))
         if not self._interval.is_due(agent):
             return True
         report = evaluate(self._evaluated(agent), self._environment(agent), **self._how)
         self.reports.append((agent.timesteps, agent.episodes, report))
-        if "run" in local:
-            local["run"].add_evaluation(_record(agent, report))
         score = self._score(report)
+        if "run" in local:
+            local["run"].add_evaluation({**_record(agent, report), "score": score})
         better = score > self.best_score
         if better:
             self.best_score, self.best_report = score, report
@@ -212,7 +228,13 @@ class EvaluateEvery:
                 f"{agent.name} after {agent.episodes:,} episodes ({agent.timesteps:,} steps): mean {report.mean}, "
                 f"Gini deviation {report.gini_deviation}, score {score:.4g}{' (best)' if better else ''}"
             )
-        return self._stop_at is None or score < self._stop_at
+        self._scores.append(score)
+        reason = self._rule.reason(self._scores) if self._rule else None
+        if reason is not None:
+            _record_reason(local, reason)
+            if self._verbose:
+                print(f"Training stops: {reason}.")
+        return reason is None
 
     def _evaluated(self, agent: Agent) -> Agent:
         """The agent; or, if it learns for a range of lambdas, the agent for the one that is asked for."""
@@ -223,8 +245,11 @@ class EvaluateEvery:
     def _environment(self, agent: Agent) -> Any:
         return agent.env if self._env is None else self._env
 
-    def _begin(self, agent: Agent) -> None:
-        """At the first record, refuse what would fail at the first evaluation; later, refuse any other agent."""
+    def _begin(self, agent: Agent, run: Any) -> None:
+        """At the first record, refuse what would fail at the first evaluation; later, refuse any other agent.
+
+        A `run` that is resumed has evaluations already.
+        """
         if self._agent is agent:
             return
         if self._agent is not None:
@@ -250,6 +275,10 @@ class EvaluateEvery:
             self._risk_aversion = cast(float, agent.settings.risk_aversion)  # A range was refused above.
         self.best_score = self._saved_score(agent)
         self._agent = agent
+        earlier = [record for record in run.evaluations if "score" in record] if run is not None else []
+        if earlier:
+            self._scores = [float(record["score"]) for record in earlier]
+            self._interval.resume(agent, earlier[-1][self._interval.unit])
 
     def _score(self, report: RiskReport) -> float:
         if callable(self._criterion):
@@ -288,6 +317,22 @@ class EvaluateEvery:
         if not isinstance(score, float) or math.isnan(score):
             raise ValueError(f"{self._save_best}: its score is {reprlib.repr(score)}, not a number. Remove the file.")
         return score
+
+
+def _rule(stop_at: Any, patience: Any, min_improvement: Any) -> EarlyStopping | None:
+    """When to stop; None for never."""
+    improvement = _number("min_improvement", min_improvement)
+    if patience is not None:
+        _check_whole("patience", patience, 1, "it counts evaluations")
+    if stop_at is None and patience is None and not improvement:
+        return None
+    return EarlyStopping(patience, improvement, None if stop_at is None else _number("stop_at", stop_at))
+
+
+def _record_reason(local: dict[str, Any], reason: str) -> None:
+    """Why training stops, for the run folder if there is one."""
+    if "run" in local:
+        local["run"].why_stopped = reason
 
 
 def _check_whole(name: str, value: Any, least: int, reason: str) -> None:

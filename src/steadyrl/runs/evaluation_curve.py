@@ -11,7 +11,9 @@ from steadyrl import exact
 from steadyrl.agents.agent import Agent
 from steadyrl.base.seeding import evaluation_seed
 from steadyrl.envs.finite import finite_model
+from steadyrl.risk import gini_deviation
 from steadyrl.rollouts.episodes import Episodes
+from steadyrl.training.early_stopping import EarlyStopping
 from steadyrl.training.returns import discounted_returns
 from steadyrl.training.run_folder import Run
 
@@ -28,7 +30,8 @@ class EvaluationCurve:
 
     def __init__(self, runs: Sequence[Run], every: int, episodes: int) -> None:
         self._runs, self._every, self._episodes = {id(run.agent): run for run in runs}, every, episodes
-        self._last = {id(run.agent): run.evaluated for run in runs}
+        earlier = {id(run.agent): run.evaluations for run in runs}
+        self._last = {key: int(found[-1]["episodes"]) if found else 0 for key, found in earlier.items()}
 
     def __call__(self, agents: Sequence[Any], records: Any) -> None:
         """Evaluate if it is time; agents of one call are at the same episode."""
@@ -50,8 +53,34 @@ class EvaluationCurve:
             record = {"episodes": agent.episodes, "timesteps": agent.timesteps, **_means(played, agent.gamma)}
             record["greedy_return"] = float(greedy.rewards.sum(axis=1).mean())
             record |= {f"exact_{name}": value for name, value in exact_risk(agent).items()}
+            record |= self.scored(played)
             self._runs[id(agent)].add_evaluation(record)
             self._last[id(agent)] = agent.episodes
+
+    def scored(self, played: Episodes) -> dict[str, float]:
+        """What else an evaluation's record holds."""
+        return {}
+
+
+class StoppingCurve(EvaluationCurve):
+    """An `EvaluationCurve` of one run that stops its training by a rule.
+
+    The scores are in the records of evaluations, so a run that is resumed stops where it would have stopped anyway.
+    """
+
+    def __init__(self, runs: Sequence[Run], every: int, episodes: int, rule: EarlyStopping) -> None:
+        super().__init__(runs, every, episodes)
+        (run,) = runs
+        self._rule, self._scores = rule, [record["score"] for record in run.evaluations if "score" in record]
+        self.stop_reason = rule.reason(self._scores)
+
+    def scored(self, played: Episodes) -> dict[str, float]:
+        """The score, by which it is decided whether to stop."""
+        returns = played.rewards.sum(axis=1)
+        spread = float(gini_deviation(returns))
+        self._scores.append(self._rule.score(float(returns.mean()), spread))
+        self.stop_reason = self._rule.reason(self._scores)
+        return {"undiscounted_gini_deviation": spread, "score": self._scores[-1]}
 
 
 def exact_risk(agent: Agent) -> dict[str, float]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from steadyrl.agents import AGENTS, Agent
 from steadyrl.envs.resolve import resolve
-from steadyrl.runs.evaluation_curve import EvaluationCurve
+from steadyrl.runs.evaluation_curve import EvaluationCurve, StoppingCurve
 from steadyrl.training.loggers import RunInfo, open_loggers
 from steadyrl.training.loop import Listener
 from steadyrl.training.progress import ProgressReporter
@@ -104,7 +104,7 @@ def run_job(
     with ExitStack() as stack:
 
         def all_listeners(agents: Sequence[Any], runs: Sequence[Run]) -> list[Listener]:
-            evaluating = [EvaluationCurve(runs, **job.plan.evaluations)] if job.plan.evaluations else []
+            evaluating = _evaluating(job.plan, runs)
             # Names come from the job: on a cluster folders are temporary ones.
             infos = [RunInfo(names[run.folder.resolve()], run.folder, job.plan.config(run.agent)) for run in runs]
             logging = stack.enter_context(open_loggers(job.loggers, infos, agents))
@@ -114,6 +114,15 @@ def run_job(
             job.make_agents(), job.folders, job.plan, all_listeners, at_checkpoint=at_checkpoint
         )
         return trained
+
+
+def _evaluating(plan: Plan, runs: Sequence[Run]) -> list[Listener]:
+    """What evaluates the policies during training."""
+    if plan.evaluations is None:
+        return []
+    if plan.early_stopping is not None:
+        return [StoppingCurve(runs, **plan.evaluations, rule=plan.early_stopping)]
+    return [EvaluationCurve(runs, **plan.evaluations)]
 
 
 def run_job_reporting(job: Job, report: Callable[[Any], None], at_checkpoint: Callable[[], None] | None = None) -> int:

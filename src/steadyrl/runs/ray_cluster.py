@@ -26,6 +26,7 @@ from steadyrl.runs.workers import GRACE_SECONDS, ONE_THREAD, JobResult, describe
 from steadyrl.training.run_files import (
     CHECKPOINT,
     CONFIG,
+    END,
     ERROR,
     EVALUATIONS,
     METRICS,
@@ -225,7 +226,15 @@ def _run_on_node(receiver: Any, number: int, job: Job, files: Sequence[Files]) -
 
 def read_files(folder: Path) -> Files:
     """The files of a run."""
-    names = [CONFIG, METRICS, EVALUATIONS, CHECKPOINT, START, *(path.name for path in resume_files(folder).values())]
+    names = [
+        CONFIG,
+        METRICS,
+        EVALUATIONS,
+        CHECKPOINT,
+        START,
+        END,
+        *(path.name for path in resume_files(folder).values()),
+    ]
     names += [ERROR] if has_error(folder) else []
     names += [path.name for path in folder.glob("*_run_id")]  # What tracking services call the run.
     return {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}

@@ -88,7 +88,9 @@ def pending_jobs(cells: Sequence[Job]) -> list[Job]:
     for cell in cells:
         (agent,) = cell.make_agents(cell.runs[:1])
         cell.plan.check([agent])
-        together = agent.engine in IN_PROGRAMS and "episodes" in cell.plan.budget
+        # Runs of one program are trained for equally long, so those that may stop early are apart.
+        alike = "episodes" in cell.plan.budget and cell.plan.early_stopping is None
+        together = agent.engine in IN_PROGRAMS and alike
         width = VMAP_WIDTH if together else 1
         cell = dataclasses.replace(cell, plan=dataclasses.replace(cell.plan, vmap_width=width, threads=1))
         config = cell.plan.config(agent)

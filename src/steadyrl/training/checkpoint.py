@@ -137,6 +137,11 @@ def restore(agent: Trainee, file: AgentFile) -> dict[str, Any]:
     return dict(header[NOTE])
 
 
+def has_replay_buffer(file: AgentFile) -> bool:
+    """Whether an agent was written with its replay buffer."""
+    return _ROWS in file.arrays
+
+
 def matching_fields(learner: Any, file: AgentFile) -> dict[str, Any]:
     """The fields of a learner that the file has in the same shapes, with its values."""
     fields = {}

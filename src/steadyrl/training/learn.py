@@ -28,8 +28,13 @@ def learn(
     progress_bar: bool,
     loggers: Sequence[str | Logger],
     out: Path | None,
+    extend: bool = False,
+    keep_replay_buffer: bool = False,
 ) -> None:
     """See `Agent.learn`."""
+    if out is None and (extend or keep_replay_buffer):
+        option = "extend" if extend else "keep_replay_buffer"
+        raise ValueError(f"{option}=True: it is about a run folder. Name one with out=....")
     count_rounds([agent], total_timesteps, total_episodes)
     loggers = [loggers] if isinstance(loggers, str) else list(loggers)
     for name in loggers:
@@ -40,7 +45,8 @@ def learn(
     merged = merge_callbacks(callback)
     if out is not None:
         with interruptible():
-            _learn_in_folder(agent, Plan(budget, command=" ".join(sys.argv)), out, merged, progress_bar, loggers)
+            plan = Plan(budget, command=" ".join(sys.argv), extend=extend, keep_replay_buffer=keep_replay_buffer)
+            _learn_in_folder(agent, plan, out, merged, progress_bar, loggers)
         return
     info = RunInfo(f"{agent.name}-seed{agent.seed}", None, config_of(agent, budget))
     with interruptible(), open_loggers(loggers, [info], [agent]) as listeners:

@@ -25,12 +25,16 @@ from steadyrl.training.engines.program import VMAP_WIDTH
 from steadyrl.training.engines.replay import ReplayEngine
 from steadyrl.training.progress import TrainingProgress
 from steadyrl.training.records import Record, take_over
+from steadyrl.training.schedule import CONSTANT, Schedule
 
 MAX_TOTAL = 2**53
 """Timesteps or episodes: above it, not every whole number is a float."""
 
 Listener = Callable[[Sequence[Trainee], Sequence[Sequence[Record]]], None]
-"""`listener(agents, records)`, with the records of the latest rounds of each agent."""
+"""`listener(agents, records)`, with the records of the latest rounds of each agent.
+
+Training stops when an attribute `stop_reason` of it is not None.
+"""
 
 Callback = Callable[[dict[str, Any], dict[str, Any]], Any]
 """`callback(locals, globals)`, as in Stable-Baselines3: `locals["self"]` is the agent, and only False stops."""
@@ -45,11 +49,15 @@ def learn_together(
     progress_bar: bool = True,
     listeners: Sequence[Listener] = (),
     vmap_width: int | None = None,
+    budget: dict[str, int] | None = None,
 ) -> None:
     """Train agents that differ in their seeds, and in numbers such as risk_aversion, alone; see `Agent.learn`.
 
     In a finite environment they are trained in one compiled program, which holds `vmap_width` of them (1 for one agent,
     else 5; the last bits of the result depend on it). Elsewhere they are trained one after the other.
+
+    Learning-rate schedules run over what is trained here, or over a whole `budget` of "episodes" or "timesteps", of
+    which this is the rest.
 
     Example: `learn_together([MeanGini(env, seed=s) for s in range(10)], total_episodes=50_000)`.
     """
@@ -62,8 +70,9 @@ def learn_together(
             target = total_timesteps or rounds * first.settings.n
             unit = "timesteps" if total_timesteps else "episodes"
             all_listeners.append(stack.enter_context(TrainingProgress(first.name, unit, target, agents)))
+        schedule = _schedule(first, budget, total_timesteps, total_episodes)
         for group in groups:
-            with closing(make_engine(group, vmap_width)) as engine:
+            with closing(make_engine(group, vmap_width, schedule)) as engine:
                 _learn(group, engine, rounds, total_timesteps, callback, all_listeners)
 
 
@@ -76,8 +85,9 @@ def _learn(
     listeners: Sequence[Listener],
 ) -> None:
     per_record = rounds_per_record(agents[0])
-    # A callback may stop after any record, so then they come one by one; the program and its bits are the same.
-    stride = per_record if callback else max(engine.max_rounds // per_record, 1) * per_record
+    # Where training may stop after any record, they come one by one; the program and its bits are the same.
+    may_stop = callback or any(hasattr(listener, "stop_reason") for listener in listeners)
+    stride = per_record if may_stop else max(engine.max_rounds // per_record, 1) * per_record
     stride = min(stride, engine.max_rounds)
     steps_left = total_timesteps if total_timesteps is not None else np.iinfo(np.int64).max
     while rounds > 0 and steps_left > 0:
@@ -93,6 +103,8 @@ def _learn(
         steps_left -= int(done.lengths.sum())
         if callback and any([_stops(callback, a, r[-1]) for a, r in zip(agents, records, strict=True)]):
             return
+        if stop_reason(listeners):
+            return
 
 
 @contextmanager
@@ -107,16 +119,33 @@ def _rollback_on_error(agents: list[Trainee]) -> Iterator[Callable[[], None]]:
         raise
 
 
-def make_engine(agents: list[Trainee], vmap_width: int | None = None) -> Engine:
+def _schedule(
+    agent: Trainee, budget: dict[str, int] | None, total_timesteps: int | None, total_episodes: int | None
+) -> Schedule:
+    """The learning-rate schedule of agents that are trained together; that of a whole budget begins at 0."""
+    kind = agent.settings.learning_rate_schedule
+    if kind == "constant":
+        return CONSTANT
+    if budget is not None:
+        ((unit, total),) = budget.items()
+        return Schedule(kind, unit, 0, total)
+    if total_timesteps is not None:
+        return Schedule(kind, "timesteps", agent.timesteps, int(total_timesteps))
+    return Schedule(kind, "episodes", agent.episodes, int(total_episodes or 1))
+
+
+def make_engine(agents: list[Trainee], vmap_width: int | None = None, schedule: Schedule = CONSTANT) -> Engine:
     """The engine that trains these agents; see `learn_together`."""
-    if agents[0].algorithm.batch_kind == "replay":
-        return ReplayEngine(*agents)
-    if agents[0].algorithm.batch_kind == "online":
-        return OnlineEngine(*agents)
-    if agents[0].engine in IN_PROGRAMS:
-        kind = JaxEngine if agents[0].engine == "jax" else CompiledEngine
-        return kind(agents, vmap_width or (1 if len(agents) == 1 else VMAP_WIDTH))
-    return HostEngine(*agents)
+    first = agents[0]
+    if first.engine in IN_PROGRAMS and first.algorithm.batch_kind not in ("replay", "online"):
+        kind = JaxEngine if first.engine == "jax" else CompiledEngine
+        return kind(agents, vmap_width or (1 if len(agents) == 1 else VMAP_WIDTH), schedule)
+    (agent,) = agents
+    if agent.algorithm.batch_kind == "replay":
+        return ReplayEngine(agent, schedule)
+    if agent.algorithm.batch_kind == "online":
+        return OnlineEngine(agent, schedule)
+    return HostEngine(agent, schedule)
 
 
 def rounds_per_record(agent: Trainee) -> int:
@@ -127,6 +156,11 @@ def rounds_per_record(agent: Trainee) -> int:
 
 def _stops(callback: Callback, agent: Trainee, record: Record) -> bool:
     return asks_to_stop(callback({"self": agent, "num_timesteps": agent.timesteps, "metrics": record}, {}))
+
+
+def stop_reason(listeners: Sequence[Any]) -> str | None:
+    """Why a listener asks to stop, if one does."""
+    return next((reason for listener in listeners if (reason := getattr(listener, "stop_reason", None))), None)
 
 
 def asks_to_stop(answer: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -13,8 +14,10 @@ from steadyrl.base.signals import TrainingInterruptedError, defer_signals
 from steadyrl.rollouts.collector import FaultyEnvironmentError
 from steadyrl.training.algorithm import Trainee
 from steadyrl.training.checkpoint_timer import SECONDS, CheckpointTimer
+from steadyrl.training.early_stopping import EarlyStopping
 from steadyrl.training.engines.engine import DivergedError
-from steadyrl.training.loop import Callback, Listener, count_rounds, learn_together, rounds_per_record
+from steadyrl.training.extension import extend_run
+from steadyrl.training.loop import Callback, Listener, count_rounds, learn_together, rounds_per_record, stop_reason
 from steadyrl.training.run_files import ERROR, has_error, remove_leftovers, resume_files, write_error
 from steadyrl.training.run_folder import Run, config_of, is_complete, state_of
 
@@ -29,16 +32,24 @@ class Plan:
     checkpoint_seconds: float = SECONDS
     evaluations: dict[str, int] | None = None
     """Training episodes between evaluations ("every"), and episodes played in each ("episodes")."""
+    early_stopping: EarlyStopping | None = None
+    """When to stop before the budget is used up, by the scores of `evaluations`."""
     vmap_width: int | None = None
     """Of the compiled program, if there is one; see `learn_together`."""
     threads: int | None = None
     """Threads that compute; by default as many as this process may use."""
     command: str = ""
     """What the user typed."""
+    extend: bool = False
+    """Whether a run with a smaller budget in the folder is extended to this one, rather than refused."""
+    keep_replay_buffer: bool = False
+    """Whether the agent at the end is saved with its replay buffer, so that the run can be extended later."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.checkpoint_seconds < float("inf"):
             raise ValueError(f"--checkpoint-every {self.checkpoint_seconds}: at least 0 seconds are needed.")
+        if self.early_stopping is not None and self.evaluations is None:
+            raise ValueError("early stopping: it is decided by evaluations. Say how often to evaluate.")
 
     @property
     def unit(self) -> str:
@@ -52,7 +63,12 @@ class Plan:
 
     def config(self, agent: Trainee) -> dict[str, Any]:
         """Everything the result of an agent's run depends on."""
-        recording = {"evaluations": self.evaluations, "episodes_per_record": self.episodes_per_record}
+        recording: dict[str, Any] = {
+            "evaluations": self.evaluations,
+            "episodes_per_record": self.episodes_per_record,
+        }
+        if self.early_stopping is not None:
+            recording["early_stopping"] = dataclasses.asdict(self.early_stopping)
         return {**config_of(agent, self.budget, self.vmap_width, self.threads), **recording}
 
     def check(self, agents: Sequence[Trainee]) -> None:
@@ -87,6 +103,9 @@ def train_runs(
             stack.enter_context(lock_folder(folder))
         stack.callback(_remove_if_empty, made_here)
         trained: list[Trainee] = []
+        if plan.extend:
+            for agent, folder in zip(agents, folders, strict=True):
+                extend_run(folder, agent, plan.config(agent), plan.command)
         for part in _by_round(agents, folders, plan):
             _train_all_but_diverging(part, plan, listeners, callback, at_checkpoint)
             trained += [agent for agent, _ in part]
@@ -157,7 +176,7 @@ def _train(
     try:
         extra = list(listeners(agents, runs))
         done = getattr(agents[0], plan.unit)
-        if done < plan.total:
+        if done < plan.total and stop_reason(extra) is None:
             learn_together(
                 agents,
                 **plan.remaining(done),
@@ -165,13 +184,18 @@ def _train(
                 progress_bar=False,
                 listeners=[*runs, *extra, checkpoints],
                 vmap_width=plan.vmap_width,
+                budget=plan.budget,
             )
         with defer_signals():
+            early = getattr(agents[0], plan.unit) < plan.total
+            reason = stop_reason(extra) or runs[0].why_stopped or "a callback returned False"
+            for run in runs:
+                run.begin_end()
             for listener in extra:
                 if hasattr(listener, "finish"):
                     listener.finish()
             for run in runs:
-                run.finish()
+                run.finish(reason if early else None, plan.keep_replay_buffer)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_save(runs, checkpoints)) from None
     except Exception as error:

@@ -7,6 +7,7 @@ resume-N.steady    everything needed to resume after N rounds: there while the r
 checkpoint.steady  the agent, for `steadyrl.load`: when the run is complete, which is noted in it, or was interrupted
 error.txt          the traceback of the error that ended training, if one did
 start.steady       the agent that the run began with, if it did not begin untrained; see `warm_start`
+end.json           what the end of a complete run added to its metrics, for an extension of it; see `extension`
 final_evaluation.json  evaluation episodes of the agent at the end, and the digest of that agent's file
 
 People keep files of their own in such a folder, so nothing else in it is ever changed or removed.
@@ -23,11 +24,11 @@ from steadyrl.base.files import PARTIAL
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.steady"
 EVALUATIONS, ERROR = "evaluations.jsonl", "error.txt"
 RESUME = "resume-{}.steady"
-START, FINAL_EVALUATION = "start.steady", "final_evaluation.json"
+START, END, FINAL_EVALUATION = "start.steady", "end.json", "final_evaluation.json"
 _ERROR_MARK = "This error ended a training of steadyrl:\n"
 """The first line of our error.txt: others may use this name too, for example for what a command prints."""
 _OURS = re.compile(
-    r"config\.json|metrics\.jsonl|(evaluations|final_evaluation)\.jsonl?|(checkpoint|start|resume-\d+)\.steady"
+    r"(config|end)\.json|metrics\.jsonl|(evaluations|final_evaluation)\.jsonl?|(checkpoint|start|resume-\d+)\.steady"
 )
 _PARTIAL = re.compile(rf"\.(?P<name>.+)\.\d+{re.escape(PARTIAL)}")
 
@@ -54,7 +55,7 @@ def refuse_links(folder: Path) -> None:
 
 def remove_run_files(folder: Path) -> None:
     """Remove the files of the run in a folder; others stay, and so does the agent that it begins with."""
-    named = [folder / name for name in (METRICS, EVALUATIONS, CHECKPOINT)]
+    named = [folder / name for name in (METRICS, EVALUATIONS, CHECKPOINT, END)]
     remove_error(folder)
     # config.json last: only files next to it are known to belong to a run.
     for path in (*named, *resume_files(folder).values(), *partial_files(folder), folder / CONFIG):

@@ -11,6 +11,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import shlex
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -28,6 +29,7 @@ from steadyrl.training.records import Record, merge_records
 from steadyrl.training.run_files import (
     CHECKPOINT,
     CONFIG,
+    END,
     EVALUATIONS,
     METRICS,
     RESUME,
@@ -39,8 +41,10 @@ from steadyrl.training.run_files import (
     resume_files,
 )
 
-_COMPLETE, _WAITING = "complete", "waiting"
-_NOT_COMPARED = ("started", "command", "workers")
+_COMPLETE, _WAITING, _ROUNDS = "complete", "waiting", "rounds"
+STOPPED_EARLY = "stopped_early"
+"""In config.json: why and when training stopped before its budget was used up, if it did."""
+_NOT_COMPARED = ("started", "command", "workers", STOPPED_EARLY, "extensions")
 _CONFIG_KINDS = {"agent": str, "env": dict, "settings": dict, "seed": int}
 State = Literal["absent", "resumable", "complete"]
 _ATTEMPTS = 5
@@ -115,8 +119,7 @@ def _how_to_train_more(folder: Path, found: dict[str, Any], wanted: dict[str, An
     ((unit, total),) = new.items()
     if not isinstance(old[unit], int) or total <= old[unit]:
         return ""
-    load = f"agent = steadyrl.load({str(folder)!r})"
-    return f" Or train its agent further in Python: {load}; agent.learn(total_{unit}={total - old[unit]})."
+    return f" Or extend that run: steadyrl train --resume-from {shlex.quote(str(folder))} --{unit} {total}."
 
 
 def is_config(found: Any) -> bool:
@@ -151,6 +154,9 @@ class Run:
         """Each record is the mean of `every` rounds."""
         self.folder, self.agent, self.every = folder, agent, every
         self._waiting: list[dict[str, Any]] = []
+        self._before_end: dict[str, Any] | None = None
+        self.why_stopped: str | None = None
+        """What a callback that stops training says about it."""
 
     @classmethod
     def begin(cls, folder: Path, agent: Trainee, config: dict[str, Any], every: int = 1, command: str = "") -> Self:
@@ -180,7 +186,7 @@ class Run:
             if size > then:
                 os.truncate(folder / name, then)
         remove_error(folder)
-        for path in (folder / CHECKPOINT, *partial_files(folder)):
+        for path in (folder / CHECKPOINT, folder / END, *partial_files(folder)):
             path.unlink(missing_ok=True)
         return run
 
@@ -200,35 +206,66 @@ class Run:
         append_atomic(self.folder / EVALUATIONS, json.dumps(record) + "\n")
 
     @property
-    def evaluated(self) -> int:
-        """The number of training episodes at the last evaluation."""
-        found = read_metrics(self.folder, EVALUATIONS) if (self.folder / EVALUATIONS).exists() else []
-        return int(found[-1]["episodes"]) if found else 0
+    def evaluations(self) -> list[Record]:
+        """The evaluations so far."""
+        return read_metrics(self.folder, EVALUATIONS) if (self.folder / EVALUATIONS).exists() else []
 
     def checkpoint(self) -> None:
         """Write everything needed to resume from here, in place of the previous checkpoint."""
-        sizes = {name: synced_size(self.folder / name) for name in (METRICS, EVALUATIONS)}
         latest = self.folder / RESUME.format(self.agent.iterations)
-        checkpoint.write(self.agent, latest, note={**sizes, _WAITING: self._waiting})
+        checkpoint.write(self.agent, latest, note=self._note())
         for path in resume_files(self.folder).values():
             if path != latest:
                 path.unlink()
 
-    def finish(self) -> None:
-        """Write the agent at the end, and the rest that was not enough for a record."""
+    def begin_end(self) -> None:
+        """All rounds are played: what is recorded from now on is of the end of the run."""
+        self._before_end = self._note()
+
+    def _note(self) -> dict[str, Any]:
+        """Where a run that is resumed from here goes on in its files."""
+        sizes = {name: synced_size(self.folder / name) for name in (METRICS, EVALUATIONS)}
+        return {**sizes, _WAITING: list(self._waiting)}
+
+    def finish(self, stopped_early: str | None = None, keep_replay_buffer: bool = False) -> None:
+        """Write the agent at the end, and the rest that was not enough for a record.
+
+        `stopped_early` is the reason, if the budget is not used up; it is recorded in the config.
+        """
+        counts = {"episodes": self.agent.episodes, "timesteps": self.agent.timesteps}
+        change_config(self.folder, {STOPPED_EARLY: {"reason": stopped_early, **counts} if stopped_early else None})
+        before = self._before_end or self._note()
         if self._waiting:
             append_atomic(self.folder / METRICS, json.dumps(merge_records(self._waiting)) + "\n")
             self._waiting = []
-        self.save(complete=True)
+        if before != self._note():  # An extension of the run begins with what there was before its end.
+            content = {_ROUNDS: self.agent.iterations, **before}
+            write_atomic(self.folder / END, json.dumps(content).encode())
+        self.save(complete=True, replay_buffer=keep_replay_buffer)
         remove_leftovers(self.folder)
 
-    def save(self, complete: bool = False) -> None:
-        """Write the agent as it is now, without its replay buffer."""
-        checkpoint.write(self.agent, self.folder / CHECKPOINT, replay_buffer=False, note={_COMPLETE: complete})
+    def save(self, complete: bool = False, replay_buffer: bool = False) -> None:
+        """Write the agent as it is now, by default without its replay buffer."""
+        checkpoint.write(self.agent, self.folder / CHECKPOINT, replay_buffer, complete_note(complete))
 
     def discard(self) -> None:
         """Remove the files of a run; other files in the folder stay."""
         remove_run_files(self.folder)
+
+
+def complete_note(complete: bool) -> dict[str, bool]:
+    """The note of the agent in a run folder: whether the run is complete."""
+    return {_COMPLETE: complete}
+
+
+def resume_note_at_end(folder: Path, rounds: int) -> dict[str, Any]:
+    """The note of a checkpoint at the end of a complete run, as it was before the end added records of its own."""
+    path = folder / END
+    found = parse_json(path.read_bytes()) if path.is_file() else None
+    if isinstance(found, dict) and found.get(_ROUNDS) == rounds:
+        sizes, waiting = _resume_note(path, found)
+        return {**sizes, _WAITING: waiting}
+    return {**{name: synced_size(folder / name) for name in (METRICS, EVALUATIONS)}, _WAITING: []}
 
 
 def _resume_note(path: Path, note: dict[str, Any]) -> tuple[dict[str, int], list[Record]]:
@@ -260,6 +297,14 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError(f"{path} does not describe a steadyrl run.")
     return found
+
+
+def change_config(folder: Path, entries: dict[str, Any]) -> None:
+    """Set entries of a run's config, or remove those that are None; written only if it changes."""
+    found = read_config(folder)
+    changed = {name: value for name, value in (found | entries).items() if name not in entries or value is not None}
+    if changed != found:
+        write_atomic(folder / CONFIG, json.dumps(changed, indent=2).encode())
 
 
 def read_metrics(folder: Path, file: str = METRICS) -> list[Record]:

@@ -13,7 +13,7 @@ from steadyrl.agents.networks.multi_categorical import MultiCategoricalNetwork
 from steadyrl.agents.networks.normal import NormalNetwork
 from steadyrl.agents.networks.normalised_value import NormalisedValue
 from steadyrl.agents.networks.protocols import Network, Parameters, Policy, Value
-from steadyrl.agents.networks.tables import ProbabilityTable, SoftmaxTable, ValueTable
+from steadyrl.agents.networks.tables import GreedyParams, GreedyTable, ProbabilityTable, SoftmaxTable, ValueTable
 
 __all__ = [
     "MLP",
@@ -25,6 +25,8 @@ __all__ = [
     "DialledSoftmaxTable",
     "EpsilonGreedy",
     "EpsilonGreedyTable",
+    "GreedyParams",
+    "GreedyTable",
     "MultiCategoricalNetwork",
     "Network",
     "NormalNetwork",

@@ -10,6 +10,7 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from steadyrl.agents.networks.action_range import ActionRange
 from steadyrl.agents.networks.architecture import Architecture
 from steadyrl.agents.networks.categorical import CategoricalNetwork
+from steadyrl.agents.networks.description import CUSTOM
 from steadyrl.agents.networks.dialled_tables import (
     DialledQuantileTable,
     DialledSoftmaxTable,
@@ -23,6 +24,7 @@ from steadyrl.agents.networks.normalised_value import NormalisedValue
 from steadyrl.agents.networks.protocols import Policy, Value
 from steadyrl.agents.networks.quantiles import HIDDEN, QUANTILES, QuantileNetwork, QuantileTable
 from steadyrl.agents.networks.tables import SoftmaxTable, ValueTable
+from steadyrl.envs.images import large_images
 
 
 def networks_for(
@@ -72,4 +74,6 @@ def quantiles_for(
         return QuantileTable(S) if levels is None else DialledQuantileTable(S, Knots(*levels))
     # One more for the time.
     more = 1 + (levels is not None)
+    if network == CUSTOM:
+        network = "cnn" if large_images(observation_space) else "mlp"
     return QuantileNetwork(Architecture(network, HIDDEN).network(observation_space, QUANTILES, more))

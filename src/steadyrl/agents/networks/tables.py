@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -81,6 +81,33 @@ class ProbabilityTable(SoftmaxTable):
         """An action for each state."""
         with np.errstate(divide="ignore"):
             return draw(masked(np.log(parameters[observations]), masks), noise)
+
+
+class GreedyParams(NamedTuple):
+    """What a `GreedyTable` acts by."""
+
+    probabilities: Any
+    """[S, A]."""
+    values: Any
+    """[S, A]."""
+    epsilon: float
+    """The share of actions that are any, equally likely."""
+
+
+@dataclass(frozen=True)
+class GreedyTable(ProbabilityTable):
+    """A `ProbabilityTable` that follows from action values: where actions are masked, it follows from the others."""
+
+    def act(self, parameters: GreedyParams, observations: Any, noise: Any, masks: Any = None) -> Any:
+        """An action for each state."""
+        if masks is None:
+            return super().act(parameters.probabilities, observations, noise)
+        values = masked(parameters.values[observations], masks)
+        best = (values == values.max(axis=-1, keepdims=True)) & masks
+        shares, epsilon = (x / x.sum(axis=-1, keepdims=True) for x in (best, masks)), parameters.epsilon
+        of_best, of_any = shares
+        with np.errstate(divide="ignore"):
+            return draw(np.log((1 - epsilon) * of_best + epsilon * of_any), noise)
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,14 @@ from steadyrl.training.engines.engine import Rounds
 from steadyrl.training.engines.limits import check_model
 from steadyrl.training.engines.program import ProgramEngine
 from steadyrl.training.returns import discount_factors
+from steadyrl.training.schedule import CONSTANT, Schedule
 from steadyrl.training.transitions import transitions_from_plays
 
 
 class CompiledEngine(ProgramEngine):
     """A `ProgramEngine` for tables in an environment that is known in full."""
 
-    def __init__(self, agents: Sequence[Trainee], vmap_width: int) -> None:
+    def __init__(self, agents: Sequence[Trainee], vmap_width: int, schedule: Schedule = CONSTANT) -> None:
         model = finite_model(agents[0].env)
         assert model is not None
         check_model(agents[0], model)
@@ -42,7 +43,7 @@ class CompiledEngine(ProgramEngine):
         # Results are fetched about once in 1,000 episodes: often enough to watch, too rarely to cost.
         max_rounds = max(1, 1000 // agents[0].settings.n)
         one_round = FiniteRound(model.metrics, horizon)
-        super().__init__(agents, one_round, Tables.of(model.mdp), constants, vmap_width, max_rounds)
+        super().__init__(agents, one_round, Tables.of(model.mdp), constants, vmap_width, max_rounds, schedule)
 
 
 @dataclass(frozen=True)

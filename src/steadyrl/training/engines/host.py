@@ -22,16 +22,17 @@ from steadyrl.training.dial import round_levels
 from steadyrl.training.engines.engine import EPISODES_PER_RECORD, Rounds, as_arrays, block_until_ready, check_finite
 from steadyrl.training.engines.limits import check_returns, training_limits
 from steadyrl.training.returns import discounted_returns
+from steadyrl.training.schedule import CONSTANT, FACTOR, Schedule, with_rates
 from steadyrl.training.transitions import transitions_from_episodes
 
 
 class HostEngine:
     """An `Engine` for one agent. It owns the simulator and the acting policy of the training episodes."""
 
-    def __init__(self, agent: Trainee) -> None:
-        self._agent, self._algorithm = agent, as_arrays(agent.algorithm)
+    def __init__(self, agent: Trainee, schedule: Schedule = CONSTANT) -> None:
+        self._agent, self._algorithm, self._schedule = agent, as_arrays(agent.algorithm), schedule
         self._n, self._gamma = agent.settings.n, agent.settings.gamma
-        self._limits = training_limits(agent)
+        self._limits, self._timesteps = training_limits(agent), agent.timesteps
         self._simulator = simulator_for(agent.engine, agent.source, self._n)
         self._workers = EpisodeWorkers(agent.workers, agent.source.another) if agent.workers else None
         # Small rounds are recorded together.
@@ -40,11 +41,12 @@ class HostEngine:
     def advance(self, count: int, timesteps: int) -> list[tuple[Learner, Rounds]]:
         """See `Engine`."""
         learner, first, done = self._agent.learner, self._agent.iterations, list[Rounds]()
+        self._timesteps = self._agent.timesteps
         for k in range(first, first + count):
             learner, rounds = self._round(learner, k)
             done.append(rounds)
-            timesteps -= int(rounds.lengths.sum())
-            if timesteps <= 0:
+            self._timesteps += int(rounds.lengths.sum())
+            if self._timesteps - self._agent.timesteps >= timesteps:
                 break
         results = [(learner, jax.tree.map(lambda *x: np.stack(x), *done))]
         check_finite([self._agent], results)
@@ -60,8 +62,10 @@ class HostEngine:
         batch = EpisodeBatch.of(episodes, self._gamma, actor.inputs, levels)
         if self._agent.algorithm.batch_kind != "transitions":
             batch = batch.packed()
-        learner, metrics = block_until_ready(_update(self._algorithm, learner, batch))
+        factor = self._schedule.factor_of(k * self._n, self._timesteps)
+        learner, metrics = block_until_ready(_update(with_rates(self._algorithm, factor), learner, batch))
         clock.append(time.perf_counter())
+        metrics |= {} if factor is None else {FACTOR: factor}
         if actor.moments is not None:
             learner = learner._replace(seen=actor.moments.update(episodes.observations[episodes.mask > 0]))
         return learner, self._record(episodes, metrics, clock, self._simulator.idle_steps - idle)

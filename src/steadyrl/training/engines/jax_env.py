@@ -25,6 +25,7 @@ from steadyrl.training.engines.engine import EPISODES_PER_RECORD, Rounds
 from steadyrl.training.engines.limits import check_returns, training_limits
 from steadyrl.training.engines.program import ProgramEngine
 from steadyrl.training.returns import discount_factors
+from steadyrl.training.schedule import CONSTANT, Schedule
 
 EPISODES_PER_CALL, STEPS_PER_CALL = 1000, 100_000
 """What a call of the program plays, if all episodes reach the horizon: results are fetched in between, and training can
@@ -36,7 +37,7 @@ COPIES = 4
 class JaxEngine(ProgramEngine):
     """A `ProgramEngine` for policy gradients in a JAX environment."""
 
-    def __init__(self, agents: Sequence[Trainee], vmap_width: int) -> None:
+    def __init__(self, agents: Sequence[Trainee], vmap_width: int, schedule: Schedule = CONSTANT) -> None:
         model, first = jax_model(agents[0].env), agents[0]
         assert model is not None
         self._limits = training_limits(first)
@@ -53,7 +54,7 @@ class JaxEngine(ProgramEngine):
         ]
         fetched = min(EPISODES_PER_CALL, STEPS_PER_CALL // model.horizon)
         max_rounds = max(1, EPISODES_PER_RECORD // n, fetched // n)
-        super().__init__(agents, JaxRound(model), (), constants, vmap_width, max_rounds)
+        super().__init__(agents, JaxRound(model), (), constants, vmap_width, max_rounds, schedule)
 
     def check_rounds(self, rounds: Sequence[Rounds]) -> None:
         """See `ProgramEngine`."""

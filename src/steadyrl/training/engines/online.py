@@ -17,6 +17,7 @@ from steadyrl.training.algorithm import Learner, Online, Trainee
 from steadyrl.training.engines.engine import EPISODES_PER_RECORD, Rounds, check_finite
 from steadyrl.training.engines.limits import check_returns, training_limits
 from steadyrl.training.returns import discounted_returns
+from steadyrl.training.schedule import CONSTANT, FACTOR, Schedule, with_rates
 
 
 class OnlineEngine:
@@ -24,8 +25,8 @@ class OnlineEngine:
 
     max_rounds = EPISODES_PER_RECORD
 
-    def __init__(self, agent: Trainee) -> None:
-        self._agent, self._limits = agent, training_limits(agent)
+    def __init__(self, agent: Trainee, schedule: Schedule = CONSTANT) -> None:
+        self._agent, self._limits, self._schedule = agent, training_limits(agent), schedule
         self._algorithm = cast(Online, agent.algorithm)
         self._simulator = simulator_for(agent.engine, agent.source, agent.settings.n)
 
@@ -51,7 +52,8 @@ class OnlineEngine:
         """Episode `k`, which begins after `t` steps: act, learn from the step, act with what was learned."""
         started, idle, settings = time.perf_counter(), self._simulator.idle_steps, self._agent.settings
         seed, rewards, squared_errors = training_episode_seed(self._agent.seed, k), list[float](), 0.0
-        limits = self._limits._replace(first_episode=k)
+        limits, factor = self._limits._replace(first_episode=k), self._schedule.factor_of(k, t)
+        algorithm = with_rates(self._algorithm, factor)
         noise = ActionNoise(self._algorithm.exploring_policy(table, t)[0], [seed])
 
         def actor() -> Actor:
@@ -61,8 +63,14 @@ class OnlineEngine:
             (terminated,), (done,), (reward,) = step.result.terminated, step.done, step.result.rewards
             rewards.append(reward)
             terminal = terminated or (done and not settings.bootstrap_on_truncation)
-            error = self._algorithm.learn_step(
-                table, step.observations[0], step.actions[0], reward, step.next_observations[0], terminal
+            error = algorithm.learn_step(
+                table,
+                step.observations[0],
+                step.actions[0],
+                reward,
+                step.next_observations[0],
+                terminal,
+                None if step.next_action_masks is None else step.next_action_masks[0],
             )
             squared_errors += error * error
         check_returns(np.array([sum(rewards)]), limits)
@@ -75,6 +83,7 @@ class OnlineEngine:
                 "critic_loss": np.asarray(squared_errors / len(rewards)),
                 "mean_q": np.asarray(table.mean()),
                 "updates": np.asarray(len(rewards)),
+                **({} if factor is None else {FACTOR: np.asarray(factor)}),
             },
             work={
                 "idle_steps": np.asarray(self._simulator.idle_steps - idle),

@@ -15,9 +15,12 @@ from jax import Array
 from steadyrl.base.machine import usable_cores
 from steadyrl.training.algorithm import Learner, Trainee
 from steadyrl.training.engines.engine import Rounds, as_arrays, check_finite
+from steadyrl.training.schedule import CONSTANT, FACTOR, Schedule, with_rates
 
 VMAP_WIDTH = 5
 """Agents in one call of the program where several are trained together."""
+_MAX_COUNT = int(np.iinfo(np.int32).max)
+"""What a program counts to."""
 
 
 class CompiledRound(Protocol):
@@ -47,8 +50,15 @@ class ProgramEngine:
         constants: Sequence[Any],
         vmap_width: int,
         max_rounds: int,
+        schedule: Schedule = CONSTANT,
     ) -> None:
         """`constants` are those of each agent, besides its algorithm."""
+        if schedule.kind != "constant" and schedule.total > _MAX_COUNT:
+            raise ValueError(
+                f"learning_rate_schedule={schedule.kind!r}: a compiled program counts to {_MAX_COUNT:,}, and the "
+                f"budget is {schedule.total:,} {schedule.unit}. Lower it, or use a constant schedule."
+            )
+        self._schedule = schedule
         self._agents, self._round, self._shared, self.max_rounds = agents, one_round, shared, max_rounds
         self._calls = _assign_slots(len(agents), vmap_width)
         of_all = _stack([as_arrays(agent.algorithm) for agent in agents]), *_stack(constants)
@@ -60,11 +70,21 @@ class ProgramEngine:
     def advance(self, count: int, timesteps: int) -> list[tuple[Learner, Rounds]]:
         """See `Engine`."""
         learners, first = _stack([agent.learner for agent in self._agents]), self._agents[0].iterations
-        limit = min(timesteps, np.iinfo(np.int32).max)
+        limit = min(timesteps, _MAX_COUNT)
+        start = self._agents[0].timesteps if self._schedule.unit == "timesteps" else 0
 
         def run(call: Any, constants: Any) -> tuple[Learner, Rounds]:
             moved, rounds, done = _compiled_rounds(
-                self._round, self.max_rounds, self._shared, constants, _select(learners, call), first, count, limit
+                self._round,
+                self.max_rounds,
+                self._schedule,
+                self._shared,
+                constants,
+                _select(learners, call),
+                first,
+                count,
+                limit,
+                start,
             )
             return moved, jax.tree.map(lambda x: np.asarray(x)[: int(done)], rounds)
 
@@ -103,20 +123,35 @@ def _assign_slots(agents: int, width: int) -> list[Any]:
     return list(slots.reshape(-1, width))
 
 
-@partial(jax.jit, static_argnames=("one_round", "max_rounds"))
+@partial(jax.jit, static_argnames=("one_round", "max_rounds", "schedule"))
 def _compiled_rounds(
     one_round: CompiledRound,
     max_rounds: int,
+    schedule: Schedule,
     shared: Any,
     constants: Any,
     learners: Learner,
     first: Array,
     count: Array,
     timesteps: Array,
+    start: Array,
 ) -> tuple[Learner, Rounds, Array]:
-    """At most `count` rounds in a loop whose length is data: any split of a run into calls gives the same bits."""
-    play_and_learn = partial(one_round, shared, constants)
-    shapes = jax.eval_shape(play_and_learn, learners, first)[1]
+    """At most `count` rounds in a loop whose length is data: any split of a run into calls gives the same bits.
+
+    `start` is the number of timesteps before the call, if the schedule counts them.
+    """
+
+    def play_and_learn(learners: Learner, k: Array, steps: Array) -> tuple[Learner, Rounds]:
+        if schedule.kind == "constant":
+            return one_round(shared, constants, learners, k)
+        algorithms, *others = constants
+        done = start + steps if schedule.unit == "timesteps" else k * algorithms.settings.n
+        factor = schedule.factor(done, jnp)
+        learners, rounds = one_round(shared, (with_rates(algorithms, factor), *others), learners, k)
+        recorded = {FACTOR: jnp.full(rounds.returns.shape[0], factor)}
+        return learners, rounds._replace(update_metrics=rounds.update_metrics | recorded)
+
+    shapes = jax.eval_shape(play_and_learn, learners, first, jnp.int32(0))[1]
     empty = jax.tree.map(lambda x: jnp.zeros((max_rounds, *x.shape), x.dtype), shapes)
 
     def cond(carry: tuple[Array, Array, Learner, Rounds]) -> Array:
@@ -125,7 +160,7 @@ def _compiled_rounds(
 
     def body(carry: tuple[Array, Array, Learner, Rounds]) -> tuple[Array, Array, Learner, Rounds]:
         k, steps, learners, rounds = carry
-        learners, latest = play_and_learn(learners, first + k)
+        learners, latest = play_and_learn(learners, first + k, steps)
         rounds = jax.tree.map(lambda all_rounds, x: all_rounds.at[k].set(x), rounds, latest)
         return k + 1, steps + latest.lengths.sum(dtype=jnp.int32), learners, rounds
 

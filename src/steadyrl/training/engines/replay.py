@@ -19,6 +19,7 @@ from steadyrl.training.engines.engine import Rounds, as_arrays, block_until_read
 from steadyrl.training.engines.limits import check_returns, training_limits
 from steadyrl.training.engines.reward_offset import RewardOffsetCheck
 from steadyrl.training.returns import discounted_returns
+from steadyrl.training.schedule import CONSTANT, FACTOR, Schedule, with_rates
 
 
 class ReplayEngine:
@@ -31,8 +32,8 @@ class ReplayEngine:
 
     max_rounds = 1
 
-    def __init__(self, agent: Trainee) -> None:
-        self._agent, self._settings = agent, agent.settings
+    def __init__(self, agent: Trainee, schedule: Schedule = CONSTANT) -> None:
+        self._agent, self._settings, self._schedule = agent, agent.settings, schedule
         self._algorithm = cast(OffPolicy, as_arrays(agent.algorithm))
         self._simulator = simulator_for(agent.engine, agent.source, agent.settings.n)
         self._limits, self._reward_check = training_limits(agent), RewardOffsetCheck(agent)
@@ -68,8 +69,9 @@ class ReplayEngine:
                 before = time.perf_counter()
                 learner = self._algorithm.before_updates(learner, agent.replay_buffer)
                 rows = agent.replay_buffer.sample(sampling, s.gradient_steps, s.batch_size)
-                learner, latest = block_until_ready(_update(self._algorithm, learner, rows, t))
-                metrics.append(latest)
+                factor = self._schedule.factor_of(k, t)
+                learner, latest = block_until_ready(_update(with_rates(self._algorithm, factor), learner, rows, t))
+                metrics.append(latest if factor is None else {**latest, FACTOR: jnp.asarray(factor)})
                 updating += time.perf_counter() - before
             self._actor = self._make_actor(learner, t)
         check_returns(np.array([sum(rewards)]), limits)
@@ -100,10 +102,21 @@ class ReplayEngine:
         """Add the step to the replay buffer."""
         (terminated,), (done,) = step.result.terminated, step.done
         terminal = bool(terminated or (done and not self._settings.bootstrap_on_truncation))
-        row = self._algorithm.layout.row(
-            step.observations[0], step.actions[0], step.result.rewards[0], step.next_observations[0], terminal
+        layout, buffer = self._algorithm.layout, self._agent.replay_buffer
+        mask = None if step.next_action_masks is None else step.next_action_masks[0]
+        if mask is not None and not buffer.added:
+            buffer.widen(layout.width + len(mask))
+        if mask is None and buffer.width > layout.width:  # What was stored before has masks.
+            mask = np.ones(buffer.width - layout.width)
+        row = layout.row(
+            step.observations[0], step.actions[0], step.result.rewards[0], step.next_observations[0], terminal, mask
         )
-        self._agent.replay_buffer.add(row)
+        if len(row) > buffer.width:
+            raise ValueError(
+                f"{self._agent.env_name} has action masks, and the replay buffer has transitions without. Train a new "
+                "agent, or load one that was saved with replay_buffer=False."
+            )
+        buffer.add(row)
 
 
 def _summarize(metrics: list[Metrics], gradient_steps: int) -> dict[str, Any]:
