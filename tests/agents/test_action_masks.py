@@ -34,7 +34,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+SLOW = ("vpg", "mvpi with dqn", "reinforce in the taxi")
+"""What they compile takes seconds, and others have the same masks."""
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=pytest.mark.slow if case in SLOW else []) for case in CASES])
 def test_only_allowed_actions_are_taken_and_training_resumes_exactly(case, tmp_path):
     """The environments fail in a step with another action."""
     kind, make, settings = CASES[case]

@@ -106,7 +106,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow if case in ("vpg", "dqn") else []) for case in CASES]
+)
 def test_networks_of_ones_own_resume_exactly(case, tmp_path):
     kind, env, settings = CASES[case]
     agent = kind(env, network=Sines, seed=1, **settings).learn(total_episodes=4, progress_bar=False)
@@ -159,7 +161,9 @@ def test_a_function_for_an_agent_that_has_none(tmp_path):
         steadyrl.load(tmp_path / "agent", network=Sines)
 
 
-@pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1", Bright])
+@pytest.mark.parametrize(
+    "env", ["CartPole-v1", *(pytest.param(env, marks=pytest.mark.slow) for env in ("Pendulum-v1", Bright))]
+)
 def test_a_shared_trunk_learns_values_and_resumes_exactly(env, tmp_path):
     settings = {**SMALL, "network": {"hidden": (8,), "shared_trunk": True}, "minibatch_size": 16}
     agent = steadyrl.PPO(env, seed=0, **settings)

@@ -47,7 +47,9 @@ def test_the_product_of_heads_sums_logs_and_entropies():
         np.testing.assert_allclose(np.bincount(column, minlength=head.shape[1]) / 20_000, np.exp(head[0]), atol=0.015)
 
 
-@pytest.mark.parametrize(("make", "mean"), [(switches, "ppo"), (dials, "vpg"), (Nested, "ppo")])
+@pytest.mark.parametrize(
+    ("make", "mean"), [(switches, "ppo"), (dials, "vpg"), pytest.param(Nested, "ppo", marks=pytest.mark.slow)]
+)
 def test_save_load_and_predict(make, mean, tmp_path):
     agent = steadyrl.MeanGini(make, mean=mean, seed=1, **SMALL).learn(total_episodes=8, progress_bar=False)
     agent.save(tmp_path / "agent")
@@ -181,7 +183,10 @@ IMAGE_AGENTS = {
 }
 
 
-@pytest.mark.parametrize("case", IMAGE_AGENTS)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[] if case in ("mg", "dqn") else pytest.mark.slow) for case in IMAGE_AGENTS],
+)
 def test_images_stay_bytes_and_resume_exactly(case, tmp_path):
     kind, make, settings = IMAGE_AGENTS[case]
     agent = kind(make, seed=2, **settings).learn(total_episodes=8, progress_bar=False)
@@ -224,7 +229,7 @@ def stacked_images():
 
 @pytest.mark.parametrize(
     ("make", "inputs", "network"),
-    [(stacked_cartpole, 12, "mlp"), (stacked_images, 4 * 36 * 36, "cnn")],
+    [(stacked_cartpole, 12, "mlp"), pytest.param(stacked_images, 4 * 36 * 36, "cnn", marks=pytest.mark.slow)],
 )
 def test_stacks_of_frames(make, inputs, network):
     agent = steadyrl.PPO(make, seed=0, **SMALL).learn(total_episodes=4, progress_bar=False)

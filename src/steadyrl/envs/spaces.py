@@ -14,6 +14,7 @@ from steadyrl.envs.images import is_image, is_large_image
 
 OBSERVATIONS = "Box, Discrete, MultiDiscrete, MultiBinary, or a Dict or Tuple of these"
 ACTIONS = "Discrete, MultiDiscrete, MultiBinary, or Box of floats"
+_NESTED = (Dict, Tuple)
 _MAX_DISCRETE, _MAX_DEPTH = 2**31 - 1, 20
 _MAX_SHOWN = 120
 _DTYPES = (
@@ -53,7 +54,7 @@ def shown_space(space: gym.Space[Any]) -> str:
 
 
 def _is_observable(space: gym.Space[Any]) -> bool:
-    if isinstance(space, Dict | Tuple):
+    if isinstance(space, _NESTED):
         return len(space) > 0 and all(_is_observable(part) for _, part in parts_of(space))
     numbers = isinstance(space, Box | MultiDiscrete | MultiBinary)
     return isinstance(space, Discrete) or (numbers and math.prod(space.shape or ()) > 0)
@@ -142,14 +143,14 @@ def outside(space: gym.Space[Any], observations: Any) -> Any:
 
 def stackable(space: gym.Space[Any]) -> tuple[tuple[int, ...], Any]:
     """Shape and dtype of one observation in a simulator's arrays, where those of a Dict or Tuple are flattened."""
-    if isinstance(space, Dict | Tuple):
+    if isinstance(space, _NESTED):
         return (feature_count(space),), np.float32
     return space.shape or (), space.dtype
 
 
 def flat(space: gym.Space[Any], observation: Any) -> Any:
     """One observation as a row of a simulator's array."""
-    if not isinstance(space, Dict | Tuple):
+    if type(space) is Box or not isinstance(space, _NESTED):  # The first is faster: this is called in every step.
         return observation
     return np.concatenate([_flat_part(part, observation[key]) for key, part in _matching(space, observation)])
 
@@ -173,7 +174,7 @@ def _matching(space: Dict | Tuple[Any], observation: Any) -> list[tuple[Any, gym
 
 def flat_rows(space: gym.Space[Any], observations: Any) -> Any:
     """[k, ...]: k observations of a vector environment as rows of a simulator's array."""
-    if isinstance(space, Dict | Tuple):
+    if isinstance(space, _NESTED):
         matching = _matching(space, observations)
         return np.concatenate([_part_features(part, flat_rows(part, observations[key])) for key, part in matching], 1)
     return np.asarray(observations)
@@ -181,7 +182,7 @@ def flat_rows(space: gym.Space[Any], observations: Any) -> Any:
 
 def as_batch(space: gym.Space[Any], observation: Any) -> tuple[Any, tuple[int, ...]]:
     """One observation, or an array of them of any shape, as rows [k, ...]; and that shape, () for one."""
-    if isinstance(space, Dict | Tuple):
+    if isinstance(space, _NESTED):
         parts = [(part, *as_batch(part, observation[key])) for key, part in _matching(space, observation)]
         shapes = {leading for _, _, leading in parts}
         if len(shapes) > 1:

@@ -28,6 +28,9 @@ SCALE_REWARDS = "Scale the rewards, for example with gymnasium.wrappers.Transfor
 NO_ACTION = "Allow at least one, or end the episode."
 
 
+_NUMBERED = (gym.spaces.Discrete, gym.spaces.MultiDiscrete)
+
+
 class FaultyEnvironmentError(ValueError):
     """The environment violated the Gymnasium API, raised an exception or did not end an episode."""
 
@@ -238,7 +241,7 @@ def single_threaded_blas() -> AbstractContextManager[Any]:
 
 def _features(actor: Acts, space: gym.Space[Any], observations: Any, active: Any) -> Any:
     """The features of the observations, after checking that these are valid."""
-    if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
+    if isinstance(space, _NUMBERED):
         wrong = outside(space, observations)
         if wrong.any():
             row = int(wrong.argmax())
