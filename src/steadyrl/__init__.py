@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from steadyrl.runs.calibration import Calibration as Calibration
     from steadyrl.runs.calibration import calibrate as calibrate
     from steadyrl.runs.frontier import frontier as frontier
+    from steadyrl.runs.tuning import tune as tune
+    from steadyrl.runs.tuning_results import Tuning as Tuning
     from steadyrl.training.loop import learn_together as learn_together
 
 __version__ = "0.2.0"
@@ -72,6 +74,7 @@ _HOMES = {
     "Film": "steadyrl.evaluation.film.film",
     "Frontier": "steadyrl.evaluation.frontier",
     "RiskReport": "steadyrl.evaluation.risk_report",
+    "Tuning": "steadyrl.runs.tuning_results",
     "calibrate": "steadyrl.runs.calibration",
     "compare": "steadyrl.evaluation.compare",
     "evaluate": "steadyrl.evaluation.evaluate",
@@ -79,6 +82,7 @@ _HOMES = {
     "from_jax": "steadyrl.envs.jax_gymnasium",
     "frontier": "steadyrl.runs.frontier",
     "learn_together": "steadyrl.training.loop",
+    "tune": "steadyrl.runs.tuning",
 }
 """Name -> the module that it is in."""
 _MODULES = ("callbacks", "exact", "risk")
