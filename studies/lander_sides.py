@@ -58,6 +58,27 @@ def row(agent: steadyrl.PPO, shift: float, episodes: int) -> tuple[list[str], li
     return [f"{shift:+.2f}", f"{landed:.0%}", f"{left:.0%}", f"{E:.0f}", f"{D:.1f}"], scores
 
 
+def outcome(rows: Sequence[tuple[list[str], list[float]]], best: Sequence[int]) -> str:
+    """Which landing the objective prefers, and how much it loses with others."""
+    parts = []
+    for k in dict.fromkeys(best):
+        lambdas = ", ".join(f"{each:g}" for each, place in zip(LAMBDAS, best, strict=True) if place == k)
+        parts.append(f"for the shift of {rows[k][0][0]} ({rows[k][0][2]} landed left) with lambda {lambdas}")
+
+    lost = {
+        k: [rows[place][1][column] - rows[k][1][column] for column, place in enumerate(best)]
+        for k in range(len(rows))
+        if k not in best
+    }
+
+    def lower(k: int) -> str:
+        shift, landed, left = rows[k][0][:3]
+        return f"{shift} ({landed} landed, {left} left), {min(lost[k]):.0f} to {max(lost[k]):.0f} lower"
+
+    second, last = (choose(lost, key=lambda k: max(lost[k])) for choose in (min, max))
+    return f"E - lambda D is highest {' and '.join(parts)}. The next best is {lower(second)}; the worst {lower(last)}."
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train, shift, and write the page."""
     args = tyro.cli(Args, args=arguments)
@@ -75,6 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     made = provenance()
     args.page.write_text(
         wrap(f"""# LunarLander: which side the objective prefers
+
+{outcome(rows, best)}
 
 A learned landing, moved sideways: PPO learned to land ({args.training:,} episodes, seed {args.seed}), and its policy
 then saw a shifted horizontal position. {args.episodes} episodes for each shift; return and GD are undiscounted. In each

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import platform
+import re
+import textwrap
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
-from textwrap import fill
 
 WIDTH = 100
+_MARK = re.compile(r"\s*(%|#|>|[-+*] |\d+[.)](\s|$))")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int | None = None) -> str:
@@ -23,11 +25,23 @@ def wrap(page: str) -> str:
     return "\n\n".join(map(_wrap_paragraph, page.strip("\n").split("\n\n"))) + "\n"
 
 
+def fill(text: str, width: int = WIDTH, indent: str = "") -> str:
+    """A paragraph in lines of at most `width` characters, none of which begins as a list, comment or heading does.
+
+    `indent` is that of the lines after the first.
+    """
+    for narrower in range(width, width - 30, -1):
+        filled = textwrap.fill(text, narrower, subsequent_indent=indent, break_on_hyphens=False)
+        if not any(_MARK.match(line) for line in filled.splitlines()[1:]):
+            break
+    return filled
+
+
 def _wrap_paragraph(text: str) -> str:
     if text[0] == "-":
         items = text.removeprefix("- ").split("\n- ")
-        return "\n".join(fill(f"- {item}", WIDTH, subsequent_indent="  ", break_on_hyphens=False) for item in items)
-    return text if text[0] in "|#! " else fill(text, WIDTH, break_on_hyphens=False)
+        return "\n".join(fill(f"- {item}", indent="  ") for item in items)
+    return text if text[0] in "|#! " else fill(text)
 
 
 def provenance() -> dict[str, str]:

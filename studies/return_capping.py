@@ -152,8 +152,7 @@ def shown(numbers: Sequence[float], form: str) -> str:
 
 PAGE = """# Return capping
 
-How many episodes does return capping save, against the plain estimator of CVaR's gradient? `steadyrl.CVaR` maximizes
-the mean of the worst tenth of the returns by either.
+{outcome} `steadyrl.CVaR` maximizes the mean of the worst tenth of the returns by either.
 
 ![CVaR during training](return_capping.png)
 
@@ -192,6 +191,7 @@ def report(worlds: Sequence[World], results: Results, args: Args, seconds: float
         PAGE.format(
             table=table(["world", "estimator", "step size", "learned", "halfway", "at the end"], rows, left=2),
             goals=" and ".join(f"{world.goal:g} in {world.name}" for world in worlds),
+            outcome=outcome(worlds, results),
             findings=findings(worlds, results),
             batches=" and ".join(f"{CVaR(w.env).settings.n} episodes in {w.name}" for w in worlds),
             args=args,
@@ -204,6 +204,23 @@ def report(worlds: Sequence[World], results: Results, args: Args, seconds: float
             **provenance(),
         )
     )
+
+
+def outcome(worlds: Sequence[World], results: Results) -> str:
+    """A sentence for each world, with the larger step size."""
+    sentences = []
+    for world in worlds:
+        rate = world.rates[-1]
+        capping, plain = (np.median(learned_after(world, results[world.name, e, rate])) for e in ESTIMATORS)
+        after = [
+            f"not within {world.episodes:,} episodes" if np.isinf(n) else f"after {n:,.0f} episodes"
+            for n in (capping, plain)
+        ]
+        sentences.append(
+            f"In {world.name} with step size {rate:g}, CVaR reaches {world.goal:g} {after[0]} with return capping, and "
+            f"{after[1]} with the plain estimator of its gradient."
+        )
+    return " ".join([*sentences, "These are medians over seeds."])
 
 
 def findings(worlds: Sequence[World], results: Results) -> str:

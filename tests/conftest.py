@@ -1,6 +1,8 @@
 """What several tests share."""
 
+import gc
 import os
+from pathlib import Path
 
 from steadyrl.base.machine import compilation_cache_env
 
@@ -19,6 +21,20 @@ from steadyrl.agents.networks import MLP
 # The same examples each time, and no timings: a test fails because of the code alone.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, max_examples=60)
 settings.load_profile("repeatable")
+
+
+MEMORY_MAPS = Path("/proc/self/maps")
+MAX_MEMORY_MAPS = 20_000
+"""Linux allows a process 65,530 maps of memory. Compiled programs take up to a hundred each, and XLA crashes there."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_programs_in_memory():
+    """Compiled programs of earlier files are let go before they are too many for a process."""
+    yield
+    if MEMORY_MAPS.exists() and MEMORY_MAPS.read_bytes().count(b"\n") > MAX_MEMORY_MAPS:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture

@@ -2,12 +2,16 @@
 
 import doctest
 import importlib.util
+import math
 import re
+from collections import Counter
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 import steadyrl
+from steadyrl.agents.agent import Agent
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -31,18 +35,74 @@ def name_of(page):
     return str(page.relative_to(ROOT))
 
 
+def prose_of(page):
+    """Without blocks of code, whose brackets are no links and whose comments are no headings."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors_of(page):
+    """The anchors of its headings, as GitHub and MyST make them; those that are repeated are numbered."""
+    seen, anchors = Counter(), set()
+    for heading in re.findall(r"^#{1,6} (.+)$", prose_of(page), re.MULTILINE):
+        shown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
+        slug = re.sub(r"[^\w\- ]", "", shown.strip().lower()).replace(" ", "-")
+        anchors.add(f"{slug}-{seen[slug]}" if seen[slug] else slug)
+        seen[slug] += 1
+    return anchors
+
+
+def is_address(link):
+    """Whether it is a well-formed https address; whether it answers is not for a test to find out."""
+    parts = urlsplit(link)
+    host = parts.hostname or ""
+    return parts.scheme == "https" and re.fullmatch(r"([\w-]+\.)+[a-z]{2,}", host) is not None and " " not in link
+
+
+def broken(page, link):
+    """Why a link leads nowhere; empty if it leads somewhere."""
+    if "://" in link or link.startswith("mailto:"):
+        return "" if is_address(link) else "no https address"
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path) if path else page
+    if not target.exists():
+        return "no such file"
+    return "no such heading" if anchor and anchor not in anchors_of(target) else ""
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page):
-    links = re.findall(r"\]\(([^)#\s]+)", page.read_text())
-    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
-    assert not missing
+    links = re.findall(r"\]\(([^)\s]+)\)|<(https?://[^>]*)>", prose_of(page))
+    found = {link: reason for link in ("".join(pair) for pair in links) if (reason := broken(page, link))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("link", "reason"),
+    [
+        ("docs/training.md#loggers", ""),
+        ("docs/training.md#no-such", "no such heading"),
+        ("docs/nowhere.md", "no such file"),
+        ("#agents", ""),
+        ("#no-such", "no such heading"),
+        ("https://arxiv.org/abs/2307.08873", ""),
+        ("http://arxiv.org", "no https address"),
+        ("https://arxiv", "no https address"),
+    ],
+)
+def test_a_broken_link_is_found(link, reason):
+    assert broken(ROOT / "README.md", link) == reason
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_no_line_of_prose_begins_with_a_mark(page):
     """MyST leaves out lines that begin with a percent sign, and a plus sign begins a list."""
-    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-    assert re.findall(r"^ *(?:%|\+ ).*", prose, re.MULTILINE) == []
+    assert re.findall(r"^ *(?:%|\+ |\d+[.)] ?$).*", prose_of(page), re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_lines_of_prose_fit_a_diff(page):
+    prose = [line for line in prose_of(page).splitlines() if "|" not in line and not line.startswith("    ")]
+    assert [line for line in prose if len(line) > 130 and "](" not in line] == []
 
 
 def test_the_readme_is_short():
@@ -52,19 +112,31 @@ def test_the_readme_is_short():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Agents that have hardly learned: a constant action is better.
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
-def test_code_runs_with_small_budgets(page, tmp_path, monkeypatch):
+def test_code_runs_with_small_budgets(page, tmp_path, monkeypatch, capsys):
+    """It runs to its end, its agents have learned and can act, and where it prints, something is printed."""
     missing = [package for package in OPTIONAL if importlib.util.find_spec(package) is None]
     blocks = [block for block in CODE.findall(page.read_text()) if not block.startswith(">>>")]
     code = "\n".join(block for block in blocks if not any(package in block for package in missing))
     if blocks and not code:
         pytest.skip(f"{' and '.join(missing)} not installed")
+    unknown = [name for name in re.findall(r"\bsteadyrl\.(\w+)", code) if not hasattr(steadyrl, name)]
+    assert unknown == []
     program = compile(BUDGET.sub(shortened, code), name_of(page), "exec")
-    if "import steadyrl" not in code:  # Fragments, whose syntax is right.
+    if "import steadyrl" not in code:  # Fragments, whose syntax and names are right.
         return
     for name, text in FILES.get(page.name, {}).items():
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
-    exec(program, {"__name__": "page"})
+    names = {"__name__": "page"}
+    exec(program, names)
+    agents = {name: value for name, value in names.items() if isinstance(value, Agent)}
+    learned = {name for name in agents if re.search(rf"\b{name}\.learn\(|\b{name} = .*\.learn\(", code)}
+    assert learned or "learn(" not in code
+    for name in learned:
+        assert agents[name].episodes > 0, name
+        assert math.isfinite(agents[name].history[-1]["return"]), name
+    printed = capsys.readouterr().out
+    assert bool(printed.strip()) or "print(" not in code
 
 
 @pytest.mark.parametrize("page", [page for page in WITH_CODE if ">>>" in page.read_text()], ids=name_of)
@@ -117,6 +189,8 @@ def test_generated_pages_have_every_command_and_every_setting(monkeypatch):
     for name in _commands():
         assert f"## steadyrl {name}\n" in commands
         assert f"usage: steadyrl {name} " in commands
+        longest = max(map(len, generated_pages.help_of(name).splitlines()))
+        assert longest <= 97, name  # What fits the box of code; see site.css.
     settings = generated_pages.settings()
     for kind in AGENTS.values():
         section = settings.split(f"## {kind.__name__}\n")[1].split("\n## ")[0]

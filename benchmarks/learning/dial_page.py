@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import textwrap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from steadyrl import exact
 from steadyrl.envs.finite import finite_model
+from studies.markdown_page import fill
 
 Runs = Sequence[dict[str, Any]]
 WIDTH, MOST_LOST = 110, 0.1
@@ -113,7 +113,7 @@ def verdict(of: Results) -> str:
         where = f"at lambda {', '.join(over)}" if over else "nowhere"
         most, stake = lost.max(), of.worth.max()
         sentences.append(f"{method} {where}; its largest loss is {most:.2f}, {most / stake:.1%} of the largest stake")
-    return textwrap.fill(f"More than {MOST_LOST:.0%} of what is at stake is lost by {', by '.join(sentences)}.", WIDTH)
+    return fill(f"More than {MOST_LOST:.0%} of what is at stake is lost by {', by '.join(sentences)}.", WIDTH)
 
 
 def difference(of: Results) -> str:
@@ -122,7 +122,7 @@ def difference(of: Results) -> str:
         return ""
     gained = of.values["dial"].mean(axis=0) - of.values["one lambda each"].mean(axis=0)
     numbers = ", ".join(f"{x:+.2f}" for x in gained)
-    return textwrap.fill(f"E - lambda D of the dial less that of agents with one lambda, by lambda: {numbers}.", WIDTH)
+    return fill(f"E - lambda D of the dial less that of agents with one lambda, by lambda: {numbers}.", WIDTH)
 
 
 def section(plan: dict[str, Any], domain: str, runs: Runs) -> str:
@@ -143,20 +143,36 @@ def section(plan: dict[str, Any], domain: str, runs: Runs) -> str:
     )
     compared = f"Risk-neutral: {ends[0]} ({names[0]}); safest: {ends[1]} ({names[1]})."
     parts = [own.get("note", ""), f"{compared} {budget}"]
-    text = "\n\n".join(textwrap.fill(part, WIDTH) for part in parts if part)
+    text = "\n\n".join(fill(part, WIDTH) for part in parts if part)
     return "\n\n".join(part for part in (f"## {own['title']}", text, table(of), verdict(of), difference(of)) if part)
+
+
+def outcome(plan: dict[str, Any], domains: Sequence[str], runs: Runs) -> str:
+    """The largest loss of the dial and of agents with one lambda, in each domain that has both, as a list."""
+    items = []
+    for domain in domains:
+        of = results(plan["domains"][domain], domain, runs)
+        if {"dial", "one lambda each"} <= of.values.keys():
+            losses = [(of.best - of.values[method]).mean(axis=0).max() for method in ("dial", "one lambda each")]
+            dial, others = (f"{lost:.2f} ({lost / of.worth.max():.1%})" if lost > 0 else "nothing" for lost in losses)
+            title = plan["domains"][domain]["title"]
+            items.append(fill(f"- {title}: the dial {dial}, agents with one lambda {others}.", WIDTH, "  "))
+    first = (
+        f"The most that is lost of E - lambda D at any lambda, by one agent for a range of lambdas (the dial, with "
+        f"{plan['dial_times']} times the episodes of a single agent) and by agents with one lambda each. In brackets: "
+        "the share of the largest stake, as explained below."
+    )
+    return "\n\n".join([fill(first, WIDTH), "\n".join(items)])
 
 
 def page(plan: dict[str, Any], runs: Runs) -> str:
     """The page about all runs."""
     domains = [domain for domain in plan["domains"] if any(one["domain"] == domain for one in runs)]
     missing = [own["title"] for domain, own in plan["domains"].items() if domain not in domains]
-    not_run = (
-        textwrap.fill(f"Not run: {'; '.join(missing)}. The plan has their settings.", WIDTH) + "\n\n" if missing else ""
-    )
+    not_run = fill(f"Not run: {'; '.join(missing)}. The plan has their settings.", WIDTH) + "\n\n" if missing else ""
     low, high = plan["range"]
     sections = "\n\n".join(section(plan, domain, runs) for domain in domains)
-    installed = textwrap.fill(", ".join(f"{name} {version}" for name, version in runs[-1]["versions"].items()), WIDTH)
+    installed = fill(", ".join(f"{name} {version}" for name, version in runs[-1]["versions"].items()), WIDTH)
     days = sorted({one["date"] for one in runs})
     intro = (
         f"`MeanGini(env, risk_aversion=({low:g}, {high:g}))` beside agents that are trained for one lambda each, "
@@ -177,9 +193,11 @@ def page(plan: dict[str, Any], runs: Runs) -> str:
     dates = " to ".join(sorted({days[0], days[-1]}))
     return f"""# One policy for every lambda
 
-{textwrap.fill(intro, WIDTH)}
+{outcome(plan, domains, runs)}
 
-{textwrap.fill(before, WIDTH)}
+{fill(intro, WIDTH)}
+
+{fill(before, WIDTH)}
 
 {not_run}{sections}
 

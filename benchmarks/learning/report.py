@@ -76,7 +76,7 @@ def provenance(family, runs):
 with {" or ".join(map(str, threads))} thread(s) on a machine of {one["cores"]} cores ({one["machine"]}, Python \
 {one["python"]}). {", ".join(versions)}.{code}
 
-    {command}           # runs what is missing in results/{family.results}
+    {command}           # runs what is missing
     {command} --report  # writes this page"""
 
 

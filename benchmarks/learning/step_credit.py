@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import textwrap
 import time
 import tomllib
 from collections.abc import Sequence
@@ -27,6 +26,7 @@ import numpy as np
 import steadyrl
 from benchmarks.learning import break_even
 from steadyrl.training.run_folder import versions
+from studies.markdown_page import fill
 
 PLAN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 RUNS, PAGE = Path("docs/results/step_credit_runs.jsonl"), Path("docs/results/step_credit.md")
@@ -140,7 +140,7 @@ def each_seed(runs: Sequence[dict[str, Any]], domain: str) -> str:
         values = ", ".join(f"{one['metrics'][name]:.2g}" for one in some)
         if some:
             lines.append(f"{method}: {values}")
-    return textwrap.fill(f"{name.replace('_', ' ').capitalize()} of each seed. {'; '.join(lines)}.", 110)
+    return fill(f"{name.replace('_', ' ').capitalize()} of each seed. {'; '.join(lines)}.", 110)
 
 
 def safe(runs: Sequence[dict[str, Any]], domain: str) -> str:
@@ -152,7 +152,7 @@ def safe(runs: Sequence[dict[str, Any]], domain: str) -> str:
     for method in plan["methods"]:
         rates = [one["metrics"]["visiting_rate"] for one in runs if (one["domain"], one["method"]) == (domain, method)]
         counts.append(f"{method} with {sum(rate < limit for rate in rates)} of {len(rates)}")
-    return textwrap.fill(f"Seeds with a visiting rate below {limit:.0%}: {', '.join(counts)}.", 110) + "\n\n"
+    return fill(f"Seeds with a visiting rate below {limit:.0%}: {', '.join(counts)}.", 110) + "\n\n"
 
 
 def section(runs: Sequence[dict[str, Any]], domain: str) -> str:
@@ -165,10 +165,10 @@ def section(runs: Sequence[dict[str, Any]], domain: str) -> str:
         f"{method}: {', '.join(f'{k}={v}' for k, v in settings.items())}" for method, settings in own.items()
     )
     seeds = seeds_of(domain)
-    settings = textwrap.fill(
+    settings = fill(
         f"{budget}; seeds {seeds[0]} to {seeds[-1]}. All methods: {shared}.{f' {more}.' if more else ''}", 110
     )
-    note = textwrap.fill(plan["note"], 110) + "\n\n" if "note" in plan else ""
+    note = fill(plan["note"], 110) + "\n\n" if "note" in plan else ""
     parts = [f"## {plan['title']}\n\n", note, table(runs, domain), "\n\n", safe(runs, domain), settings, "\n\n"]
     return "".join([*parts, each_seed(runs, domain), "\n"])
 
@@ -187,11 +187,11 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
     """The page about all runs."""
     domains = [domain for domain in PLAN["domains"] if any(one["domain"] == domain for one in runs)]
     used = runs[-1]
-    installed = textwrap.fill(", ".join(f"{name} {version}" for name, version in used["versions"].items()), 110)
+    installed = fill(", ".join(f"{name} {version}" for name, version in used["versions"].items()), 110)
     days = sorted({one["date"] for one in runs})
     sections = "\n".join(section(runs, domain) for domain in domains)
     missing = [plan["title"] for domain, plan in PLAN["domains"].items() if domain not in domains]
-    not_yet = textwrap.fill(f"Not run yet: {'; '.join(missing)}.", 110) + "\n\n" if missing else ""
+    not_yet = fill(f"Not run yet: {'; '.join(missing)}.", 110) + "\n\n" if missing else ""
     return f"""# Credit by step in every domain
 
 MG with a risk critic, which credits each step with what it changed, beside the same mean part without risk.

@@ -8,6 +8,7 @@ import inspect
 import io
 import os
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,14 @@ def help_of(command: str) -> str:
     os.environ["COLUMNS"] = WIDTH
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         main([command, "--help"])
-    lines = printed.getvalue().rstrip().splitlines()
-    return "\n".join(line.rstrip() for line in lines if set(line.strip()) != {"-"})  # Rulers under headings.
+    lines = [line for line in printed.getvalue().rstrip().splitlines() if set(line.strip()) != {"-"}]  # No rulers.
+    return "\n".join(part for line in lines for part in _folded(line.rstrip()))
+
+
+def _folded(line: str) -> list[str]:
+    """A line that is longer than the box of code, in several, indented as it is."""
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.wrap(line, int(WIDTH), subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 def settings() -> str:

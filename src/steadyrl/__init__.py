@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from steadyrl.agents import Reinforce as Reinforce
     from steadyrl.agents import Tamar as Tamar
     from steadyrl.agents import load as load
+    from steadyrl.agents.networks.description import NetworkDescription as NetworkDescription
     from steadyrl.envs.jax_gymnasium import from_jax as from_jax
     from steadyrl.evaluation.compare import Comparison as Comparison
     from steadyrl.evaluation.compare import compare as compare
+    from steadyrl.evaluation.compare_methods import MethodComparison as MethodComparison
     from steadyrl.evaluation.evaluate import evaluate as evaluate
-    from steadyrl.evaluation.film.film import Film as Film
     from steadyrl.evaluation.film.film import film as film
+    from steadyrl.evaluation.film.scenes import Film as Film
     from steadyrl.evaluation.frontier import Frontier as Frontier
     from steadyrl.evaluation.risk_report import Estimate as Estimate
     from steadyrl.evaluation.risk_report import RiskReport as RiskReport
@@ -71,8 +73,10 @@ _HOMES = {
     "Calibration": "steadyrl.runs.calibration",
     "Comparison": "steadyrl.evaluation.compare",
     "Estimate": "steadyrl.evaluation.risk_report",
-    "Film": "steadyrl.evaluation.film.film",
+    "Film": "steadyrl.evaluation.film.scenes",
     "Frontier": "steadyrl.evaluation.frontier",
+    "MethodComparison": "steadyrl.evaluation.compare_methods",
+    "NetworkDescription": "steadyrl.agents.networks.description",
     "RiskReport": "steadyrl.evaluation.risk_report",
     "Tuning": "steadyrl.runs.tuning_results",
     "calibrate": "steadyrl.runs.calibration",

@@ -10,6 +10,7 @@ from scipy.special import log_softmax, softmax
 from steadyrl.agents.networks import (
     MLP,
     ActionRange,
+    Architecture,
     CategoricalNetwork,
     NormalNetwork,
     ProbabilityTable,
@@ -120,10 +121,10 @@ def test_tables_draw_from_their_rows():
 
 def test_spaces_choose_the_network():
     box, images = gym.spaces.Box(-1, 1, (4,)), gym.spaces.Box(0, 255, (2, 3, 3), np.uint8)
-    policy, value = networks_for(images, gym.spaces.Discrete(5, start=-2), "mlp", (32,), 0.0)
+    policy, value = networks_for(images, gym.spaces.Discrete(5, start=-2), Architecture("mlp", (32,)), 0.0)
     assert isinstance(policy, CategoricalNetwork)
     assert (policy.mlp.sizes, policy.first, value.mlp.sizes) == ((18, 32, 5), -2, (18, 32, 1))
-    policy, _ = networks_for(box, gym.spaces.Box(-2, 3, (2, 1)), "mlp", (), -1.0)
+    policy, _ = networks_for(box, gym.spaces.Box(-2, 3, (2, 1)), Architecture("mlp", ()), -1.0)
     assert isinstance(policy, NormalNetwork)
     assert policy.mlp.sizes == (4, 2)
     assert policy.range == ActionRange((-2, -2), (3, 3), (2, 1), "float32")

@@ -40,7 +40,7 @@ def test_the_types_of_settings():
     assert typed["policy_learning_rate"] == float | typing.Literal["auto"] | None, "its default is a rule"
     assert typed["ratio_range"] is float
     assert typed["inner_updates"] == typed["n_epochs"] == int | typing.Literal["auto"] | None, "an alias"
-    assert typed["hidden"] == tuple[int, ...] | list[int]
+    assert typed["hidden"] == tuple[int, ...] | list[int] | typing.Literal["auto"] | None, "a rule, too"
     assert typed["mean"] == typing.Literal["vpg", "ppo"]
     assert typed["clip_range"] is float, "a setting with mean='ppo' alone"
     assert "time_out_ends" not in typed, "deprecated"

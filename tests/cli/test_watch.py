@@ -40,7 +40,7 @@ def test_without_a_display_the_film_is_in_the_run_folder(run, capsys):
     file = run / "film.gif"
     assert out.splitlines()[-1].startswith(f"Film: {file} (")
     assert [line.split(",")[0] for line in out.splitlines()[:3]] == [
-        f"reinforce: rank {rank} of 6 ({name})" for rank, name in ((1, "worst"), (3, "median"), (6, "best"))
+        f"REINFORCE: rank {rank} of 6 ({name})" for rank, name in ((1, "worst"), (3, "median"), (6, "best"))
     ]
     with Image.open(file) as film:
         assert film.n_frames > 1
@@ -61,7 +61,7 @@ def test_two_runs_side_by_side(run, capsys, tmp_path):
     saved = tmp_path / "other.steady"
     steadyrl.QLearning(MAZE, seed=0).save(saved)
     lines = printed(capsys, saved, run, "--worst", "1").splitlines()
-    assert [line.split(":")[0] for line in lines] == ["q_learning", "reinforce", "Film"]
+    assert [line.split(":")[0] for line in lines] == ["Q-learning", "REINFORCE", "Film"]
     assert saved.with_suffix(".gif").exists()
     lines = printed(capsys, run, run / "checkpoint.steady", "--best", "1").splitlines()
     assert lines[0].startswith(f"{run}: rank 6 of 6")

@@ -6,10 +6,12 @@ import subprocess
 import gymnasium as gym
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageColor
 
 import steadyrl
-from steadyrl.evaluation.film.drawing import CURVE, STRUCK, signed
+from steadyrl.evaluation.agent_looks import agent_colours
+from steadyrl.evaluation.film.camera import CURVE
+from steadyrl.evaluation.film.drawing import STRUCK, signed
 from steadyrl.evaluation.film.selection import parse_which, select
 
 MAZE = "steadyrl/GuardedMaze-v0"
@@ -96,7 +98,7 @@ def test_without_noise_nothing_is_said_about_it():
     assert "noise" not in str(film)
     frame = np.asarray(next(film.frames())[0])
     assert not (frame == STRUCK).all(axis=-1).any()
-    assert (frame == CURVE).all(axis=-1).any()
+    assert (frame == ImageColor.getrgb(CURVE)).all(axis=-1).any()
 
 
 def test_the_actions_of_any_policy_are_replayed():
@@ -118,6 +120,14 @@ def test_the_actions_of_any_policy_are_replayed():
         expected += abs(x)
     (recording,) = film.recordings
     assert recording.episode_return - sum(recording.noise.values()) == pytest.approx(expected)
+
+
+def test_an_agent_has_its_title_and_the_colour_of_the_page(agent):
+    film = steadyrl.film(agent, maze(), episodes=3, which="worst")
+    (recording,) = film.recordings
+    assert (recording.label, recording.colour) == ("REINFORCE", agent_colours(["reinforce"])["reinforce"])
+    frame = np.asarray(list(film.frames())[-1][0])
+    assert (frame == ImageColor.getrgb(recording.colour)).all(axis=-1).any()
 
 
 def test_several_policies_are_side_by_side_and_their_episodes_one_by_one(agent):

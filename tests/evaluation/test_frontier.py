@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 from steadyrl.envs.guarded_maze.definition import Maze
+from steadyrl.evaluation.agent_looks import agent_colours
 from steadyrl.evaluation.frontier import ExactPoint, Frontier, FrontierPoint, exact_points
 from steadyrl.evaluation.frontier_figure import limits_of, outside
 from steadyrl.evaluation.risk_report import Estimate
@@ -95,3 +97,15 @@ def test_the_picture_shows_the_frontier_and_not_what_is_far_behind(tmp_path):
     limited = Frontier((SAFE,), "x", details={"limit": {"measure": "gini_deviation", "bound": 5.0, "at_most": True}})
     assert limits_of(limited, "gini_deviation")[1] > 5
     assert limited.plot(tmp_path / "one.png").is_file()
+
+
+def test_agents_have_their_titles_and_the_colours_of_the_page(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    found = Frontier((SAFE, point(9, 3, None, "reinforce")), "x")
+    found.plot(tmp_path / "picture.png")
+    (legend,) = drawn[0].legends
+    colours = {text.get_text(): line.get_color() for text, line in zip(legend.texts, legend.get_lines(), strict=True)}
+    assert colours["MG"] == agent_colours(["mg"])["mg"]
+    assert colours["REINFORCE"] == agent_colours(["reinforce"])["reinforce"]
+    assert [one.title for one in found.points] == ["MG, lambda 2", "REINFORCE"]

@@ -8,7 +8,6 @@ import pytest
 from report_runs import RECORDS, fake_run, parse, text_of
 
 from steadyrl.reports.page import films, write_report
-from steadyrl.reports.page.episode_section import extremes_of
 from steadyrl.reports.page.evaluation import AgentEpisodes
 from steadyrl.reports.page.groups import group_runs
 from steadyrl.reports.page.results import Results
@@ -68,7 +67,7 @@ def test_worst_median_and_best_of_all_seeds(run, tmp_path):
         "mg/seed1": AgentEpisodes(np.array([5.0, -7.0, 6.0]), {}),
     }
     (result,) = Results(group_runs(runs, tmp_path, notes), episodes).groups
-    found = {name: (e.run.seed, e.number, e.value) for name, e in extremes_of(result).items()}
+    found = {name: (e.run.seed, e.number, e.value) for name, e in result.extremes.items()}
     assert found == {"worst": (1, 1, -7.0), "median": (0, 2, 4.0), "best": (0, 1, 9.0)}
 
 

@@ -62,7 +62,7 @@ def test_without_a_name_one_line_says_what_to_type(root, capsys):
 
 
 def test_a_named_environment_is_created_with_the_recorded_options(root, capsys):
-    main(["report", str(root), "--episodes", "20", "--env", "own_mazes:make"])
+    main(["report", str(root), "--episodes", "20", "--env", "own_mazes:make", "--no-films"])
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("1 run, ")
     assert line.endswith("--env own_mazes:other): other/seed0")

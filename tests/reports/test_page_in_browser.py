@@ -2,14 +2,18 @@
 
 import itertools
 import json
+import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
-from report_runs import GOALS, SEEDS, fake_run
+from report_runs import GOALS, SEEDS, fake_run, train
 from scipy.stats import trim_mean
 
-from steadyrl import load
+from steadyrl import MVO, Reinforce, load
+from steadyrl.envs.resolve import resolve
 from steadyrl.evaluation.play import play_policy
 from steadyrl.reports.page import formatting, write_report
 from steadyrl.reports.page.evaluation import marks_of
@@ -202,7 +206,7 @@ def test_plots_are_read_with_the_keyboard(browser):
     press(browser, "\ue00c")  # Escape
     assert browser.execute_script("return document.getElementById('tooltip').hidden")
     label = browser.execute_script("return document.activeElement.ariaLabel")
-    assert label.startswith("Return, goal-20. At the end: ")
+    assert label.startswith("Return, goal 20. At the end: ")
 
 
 def test_everything_that_acts_is_reached_with_tab(browser):
@@ -226,6 +230,23 @@ def test_everything_that_acts_is_reached_with_tab(browser):
     ]
     assert headings[0] == 1
     assert all(after - before <= 1 for before, after in itertools.pairwise(headings))
+
+
+def test_films_can_be_paused(browser):
+    assert count(browser, "#episodes img.film") == 4
+    show(browser, "#episodes .film")
+    loaded = "return Array.from(document.querySelectorAll('img.film')).every(e => e.naturalWidth > 600)"
+    assert browser.execute_script(loaded)
+    click(browser, "#episodes .pause")
+    assert texts(browser, "#episodes .pause") == ["Play film", *["Pause film"] * 3]
+    assert count(browser, "#episodes img.film[hidden]") == 1
+    ink = (
+        "const c = document.querySelector('canvas.film'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height);"
+        "return new Set(d.data).size"
+    )
+    assert browser.execute_script(ink) > 10  # Not an empty picture.
+    click(browser, "#episodes .pause")
+    assert count(browser, "#episodes img.film[hidden]") == 0
 
 
 def test_each_method_has_a_heat_map_in_each_maze(browser):
@@ -260,7 +281,7 @@ def test_a_wide_page_can_become_narrow(browser):
 def test_the_table_at_the_end_of_training_holds_its_numbers(browser, results):
     found = rows(browser, ".finals")
     assert [row[:4] for row in found] == [
-        [f"goal-{goal}", method, "2", "300"] for goal in GOALS for method in ("REINFORCE", "MVO")
+        [f"goal {goal}", method, "2", "300"] for goal in GOALS for method in ("REINFORCE", "MVO")
     ]
     finals = [read_metrics(results / "goal-40" / "mvo" / f"seed{seed}")[-1] for seed in SEEDS]
     for column, measure in ((4, "return"), (5, "undiscounted_gini_deviation"), (6, "gini_deviation")):
@@ -299,13 +320,33 @@ def test_the_table_of_runs_sorts_and_filters(browser):
     for text, matching in (
         ("mvo", 4),
         ("mvo seed 1", 2),
-        ("goal-20 mvo seed 1", 1),
+        ("goal 20 mvo seed 1", 1),
         ("mvo seed 1, reinforce", 6),
         ("", 8),
     ):
         browser.execute_script(script, text)
         assert len(rows(browser, ".all-runs")) == matching
     assert texts(browser, "#matching") == ["8 runs"]
+
+
+def test_a_single_run_is_one_run(chromium, tmp_path):
+    fake_run(tmp_path / "run", records=[{"episodes": 5, "return": 1.0}])
+    open_page(chromium, write_report(tmp_path))
+    assert texts(chromium, "#matching") == ["1 run"]
+
+
+def test_the_axes_of_a_panel_of_histograms_are_one_below_the_other(browser):
+    show(browser, "#returns .rows")
+    script = (
+        "return Array.from(document.querySelectorAll('#returns .rows')).map(panel => Array.from("
+        "panel.querySelectorAll('.plot')).map(plot => JSON.stringify(Array.from(plot.querySelectorAll('.xtick'))"
+        ".map(tick => [tick.textContent, tick.getAttribute('x')]))))"
+    )
+    panels = browser.execute_script(script)
+    assert [len(axes) for axes in panels] == [2, 2]
+    for axes in panels:
+        assert len(json.loads(axes[0])) > 1
+        assert len(set(axes)) == 1
 
 
 def test_a_run_opens_its_details(browser):
@@ -395,3 +436,39 @@ def test_the_page_refreshes_itself_and_keeps_its_switches(chromium, tmp_path):
     assert chromium.execute_script("return document.querySelector('input[value=iqm]').checked")
     click(chromium, "#refreshing")
     assert chromium.execute_script("return document.getElementById('refreshing').ariaPressed") == "false"
+
+
+@pytest.mark.slow
+def test_the_page_follows_runs_while_they_are_made(chromium, tmp_path):
+    """`steadyrl report --watch` in a process of its own, begun before there are runs; the browser is not touched."""
+    folder = tmp_path / "sweep"
+    command = [sys.executable, "-m", "steadyrl", "report", folder, "--watch", "--every", "1", "--episodes", "20"]
+    with subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        try:
+            assert "there is no such folder" in watching.stderr.readline()
+            train(folder / "reinforce", Reinforce, resolve("steadyrl/GuardedMaze-v0", horizon=15), [0], 40)
+            assert watching.stdout.readline().startswith(f"Page: {folder / 'report.html'}")
+            open_page(chromium, folder / "report.html")
+            assert seen(chromium, "#matching", "1 run")
+            train(folder / "mvo", MVO, resolve("steadyrl/GuardedMaze-v0", horizon=15), [0], 40, risk_aversion=0.5)
+            assert seen(chromium, "#matching", "2 runs")
+            assert seen(chromium, "#episodes .pause", "Pause film", 2)
+        finally:
+            watching.send_signal(signal.SIGINT)
+        assert watching.wait(60) == 130
+    open_page(chromium, folder / "report.html")
+    assert browser_data(chromium)["refresh"] == 0
+
+
+def browser_data(driver):
+    return json.loads(driver.execute_script("return document.getElementById('data').textContent"))
+
+
+def seen(driver, selector, text, times=1, seconds=120):
+    """Whether a page that loads itself again shows the text as often within some time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if texts(driver, selector).count(text) == times:
+            return True
+        time.sleep(0.5)
+    return False

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from steadyrl.reports.page.palette import DARK, LIGHT, Palette, shown_first
+from steadyrl.evaluation.agent_looks import DARK, LIGHT
+from steadyrl.reports.page.palette import Palette, shown_first
 
 # Machado, Oliveira and Fernandes (2009), complete deficiency, for linear RGB.
 VISION = {

@@ -19,7 +19,7 @@ def results(tmp_path):
 
 def test_runs_that_differ_in_seed_alone_are_one_group(results):
     groups, notes = grouped(results)
-    expected = [(f"goal-{goal}", method, [0, 1]) for goal in GOALS for method in ("REINFORCE", "MVO")]
+    expected = [(f"goal {goal}", method, [0, 1]) for goal in GOALS for method in ("REINFORCE", "MVO")]
     assert names(groups) == expected
     assert not notes
 

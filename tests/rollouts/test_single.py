@@ -55,10 +55,17 @@ def test_faults_are_reported_as_elsewhere(what):
     assert errors[0] == errors[1]
 
 
-@pytest.mark.parametrize("wrap", [lambda x: {"a": {"b": x}}, lambda x: ({"a": x}, 1)], ids=["Dict", "Tuple"])
-def test_numbers_inside_other_spaces_are_looked_at_too(wrap):
+@pytest.mark.parametrize(
+    ("wrap", "space"),
+    [
+        (lambda x: {"a": {"b": x}}, Dict({"a": Dict({"b": Box(0, 1, (2,))})})),
+        (lambda x: ({"a": x}, 1), Tuple([Dict({"a": Box(0, 1, (2,))}), gym.spaces.Discrete(2)])),
+    ],
+    ids=["Dict", "Tuple"],
+)
+def test_numbers_inside_other_spaces_are_looked_at_too(wrap, space):
     class Nested(gym.Env):
-        observation_space = Tuple([Dict({"a": Box(0, 1, (2,))})])
+        observation_space = space
         action_space = gym.spaces.Discrete(1)
 
         def reset(self, *, seed=None, options=None):

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 from toy_envs import LONG
 
-from steadyrl.agents.networks import networks_for
+from steadyrl.agents.networks import Architecture, networks_for
 from steadyrl.rollouts.acting import Actor
 from steadyrl.rollouts.collector import Limits, collect
 from steadyrl.rollouts.simulators.gymnasium import GymnasiumSimulator
@@ -14,7 +14,7 @@ SEEDS = [4, 7, 2, 5, 8, 1]
 
 def actor_for(observation_space, action_space, network="mlp"):
     """With parameters from NumPy: JAX would compile its own random numbers, for each shape."""
-    policy, _ = networks_for(observation_space, action_space, network, (8,), -0.5)
+    policy, _ = networks_for(observation_space, action_space, Architecture(network, (8,)), -0.5)
     rng, shapes = np.random.default_rng(0), jax.eval_shape(policy.init, jax.random.key(0))
     parameters = jax.tree.map(lambda x: rng.standard_normal(x.shape, dtype=np.float32) / 2, shapes)
     return Actor(policy, parameters, None if network == "table" else observation_space)

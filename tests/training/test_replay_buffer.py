@@ -76,7 +76,7 @@ def test_a_restored_buffer_continues_like_the_first(rows):
 
 
 def test_a_million_steps_of_the_half_cheetah_take_less_than_300_mb():
-    layout = TD3Update.of(TD3Settings(), Box(-9, 9, (18,)), Box(-1, 1, (6,))).layout
+    layout = TD3Update.of(TD3Settings(network="mlp", hidden=(8,)), Box(-9, 9, (18,)), Box(-1, 1, (6,))).layout
     buffer = ReplayBuffer(layout.width, 10**6)
     assert buffer.nbytes < 300e6
     row = np.arange(44, dtype=np.float32)

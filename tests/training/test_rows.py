@@ -64,6 +64,24 @@ def test_sums_along_episodes(both):
     assert_same(lambda batch: generalized_advantages(batch.rewards, values(batch), 0.97, 0.9, batch.rows), both)
 
 
+def test_steps_that_come_later_in_the_episode(both):
+    padded, packed = both
+    ahead = np.random.default_rng(1).integers(1, 80, size=padded.mask.shape)
+    at_end, rewards = 1000.0 + np.arange(len(LENGTHS)), np.asarray(padded.rewards)
+    expected = [
+        rewards[i, t + ahead[i, t]] if t + ahead[i, t] < T else at_end[i]
+        for i, T in enumerate(LENGTHS)
+        for t in range(T)
+    ]
+    for batch in both:
+        of_batch = np.zeros(batch.mask.shape)
+        of_batch[np.asarray(batch.mask) > 0] = steps_of(ahead, padded)
+        found = batch.rows.later(jnp.asarray(batch.rewards), batch.mask, jnp.asarray(of_batch), jnp.asarray(at_end))
+        np.testing.assert_allclose(steps_of(found, batch), expected, rtol=1e-6)
+    never = packed.rows.later(packed.rewards, packed.mask, jnp.full(packed.mask.shape, jnp.inf), jnp.asarray(at_end))
+    np.testing.assert_array_equal(steps_of(never, packed), np.repeat(at_end, LENGTHS))
+
+
 def test_what_an_update_sees_of_episodes(both):
     padded, packed = (jax.jit(batch_from_episodes)(batch, 0.97) for batch in both)
     for field in ("returns", "lengths", "squared_rewards_to_go"):

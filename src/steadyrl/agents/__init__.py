@@ -13,7 +13,8 @@ from steadyrl.agents.td3 import TD3
 from steadyrl.agents.mvpi import MVPI
 from steadyrl.agents.mean_risk import MeanRisk
 from steadyrl.agents.cvar import CVaR
-from steadyrl.agents.agent import Agent, load
+from steadyrl.agents.agent import Agent
+from steadyrl.agents.loading import load
 from steadyrl.agents.registry import AGENTS, agent_class
 
 # ruff: isort: on

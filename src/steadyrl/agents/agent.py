@@ -1,57 +1,48 @@
-"""What every agent can do: learn, predict, play, save and load."""
+"""What every agent is: settings, a policy and its training state, which learn, can be saved, and act (`acting.py`)."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import gymnasium as gym
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from steadyrl.agents import describe, dialled
+from steadyrl.agents.acting import ActingAgent
+from steadyrl.agents.export.export import export
+from steadyrl.agents.loading import load
+from steadyrl.agents.networks.description import expanded, function_of
 from steadyrl.agents.registry import AGENTS
 from steadyrl.agents.representation import represent
-from steadyrl.agents.settings import AgentSettings, EnvKind, unknown_setting
+from steadyrl.agents.settings import AgentSettings, EnvKind
+from steadyrl.agents.settings_choice import SettingsChoice
 from steadyrl.base.machine import enable_compilation_cache
-from steadyrl.base.seeding import Stream, play_seeds, stream_generator, stream_key
-from steadyrl.base.settings import canonical
+from steadyrl.base.seeding import Stream, stream_generator, stream_key
 from steadyrl.envs import spaces
-from steadyrl.envs.description import describe_env, source_from
 from steadyrl.envs.finite import finite_model
-from steadyrl.envs.jax_env import jax_model
+from steadyrl.envs.images import large_images
 from steadyrl.envs.reward_wrappers import refuse_clipped_rewards
 from steadyrl.envs.running_statistics import refuse_running_statistics
 from steadyrl.envs.simulator import Simulator
 from steadyrl.envs.source import AnyEnv, Source
-from steadyrl.rollouts import jax_play
 from steadyrl.rollouts.acting import Actor
-from steadyrl.rollouts.collector import Limits, collect
-from steadyrl.rollouts.compiled import sample_episodes
-from steadyrl.rollouts.episodes import Episodes
 from steadyrl.rollouts.normalization import RunningMoments
-from steadyrl.rollouts.simulators.choose import UnsupportedEngineError, checked_engine, simulator_for
+from steadyrl.rollouts.simulators.choose import checked_engine
 from steadyrl.rollouts.worker_count import checked_workers
 from steadyrl.training import checkpoint
-from steadyrl.training.acting import make_actor
-from steadyrl.training.algorithm import Algorithm, Learner, OffPolicy, Tabular, acts_in_jax
-from steadyrl.training.checkpoint import AgentFile
+from steadyrl.training.algorithm import Algorithm, Learner, OffPolicy, acts_in_jax
 from steadyrl.training.learn import learn
 from steadyrl.training.loggers import Logger
 from steadyrl.training.loop import Callback
 from steadyrl.training.replay_buffer import ReplayBuffer
-from steadyrl.training.run_folder import read_agent
-
-_MAX_LAYERS = 100
-"""Of a network in a file."""
 
 
-class Agent:
+class Agent(SettingsChoice, ActingAgent):
     """A policy, its training state, and how to train it further.
 
     Subclasses define `Settings` and `build`. `agent.settings`, `agent.seed`, `agent.env`, `agent.episodes` and
@@ -59,14 +50,8 @@ class Agent:
     10,000 records of metrics since it was made or loaded, and `agent.replay_buffer` that of methods that have one.
     """
 
-    name: ClassVar[str]
-    """What the command line and checkpoints call this agent."""
-    Settings: ClassVar[type[AgentSettings]]
-    """Its settings; where there is a choice, with the default one."""
-    settings_by_choice: ClassVar[Mapping[str, type[AgentSettings]]] = {}
-    """The settings with each way to maximize the mean, or each solver, where there is a choice."""
-    choice: ClassVar[str] = "mean"
-    """The setting that decides between them."""
+    network_function: Callable[[int], Any] | None = None
+    """Makes the networks, if the user passed one as `network`; see `agents.networks.custom`."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -91,7 +76,8 @@ class Agent:
         source = Source.of(env)
         refuse_running_statistics(source.env)
         refuse_clipped_rewards(source.env)
-        given = self.chosen(settings, *source.spaces)
+        self.network_function = function_of(settings)
+        given = self.chosen(expanded(settings, source.spaces[0]), *source.spaces)
         self._set_up(source, *source.spaces, self.settings_of(given), seed, engine)
         within = "learns within episodes, so they cannot be played elsewhere. Leave workers out."
         obstacle = f"{self.name} {within}" if self.algorithm.batch_kind in ("replay", "online") else None
@@ -99,41 +85,6 @@ class Agent:
 
     def __repr__(self) -> str:
         return represent(self)
-
-    @classmethod
-    def chosen(
-        cls, given: Mapping[str, Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]
-    ) -> Mapping[str, Any]:
-        """The settings that are `given`, plus those that decide which other settings there are."""
-        return given
-
-    @classmethod
-    def settings_classes(cls) -> tuple[type[AgentSettings], ...]:
-        """All settings classes, the default one first."""
-        return (cls.Settings, *(kind for kind in cls.settings_by_choice.values() if kind is not cls.Settings))
-
-    @classmethod
-    def settings_class(cls, given: Mapping[str, Any]) -> type[AgentSettings]:
-        """The class that the settings `given` belong to; an error for one that belongs to another choice."""
-        chosen = given.get(cls.choice)
-        if isinstance(chosen, str) and cls.settings_by_choice and chosen not in cls.settings_by_choice:
-            raise ValueError(f"{cls.choice}={chosen}: it is one of {', '.join(cls.settings_by_choice)}.")
-        kind = cls.settings_by_choice.get(str(chosen), cls.Settings)
-        every = set().union(*map(_names, cls.settings_classes()))
-        for name in canonical(given, (kind, *cls.settings_classes()), warn=False):
-            if name in _names(kind):
-                continue
-            for other_choice, other in cls.settings_by_choice.items():
-                if name in _names(other):
-                    with_it = f"{cls.name} with {cls.choice}={other_choice!r}"
-                    raise ValueError(f"{name}: it is a setting of {with_it}. Set that too, or leave it out.")
-            raise ValueError(unknown_setting(name, every, kind.hints_for_other_names()))
-        return kind
-
-    @classmethod
-    def settings_of(cls, given: Mapping[str, Any]) -> AgentSettings:
-        """From names and values."""
-        return cls.settings_class(given).of(given)
 
     def _set_up(
         self,
@@ -156,6 +107,7 @@ class Agent:
             finite=finite,
             real_observations=spaces.is_real(observation_space),
             real_actions=spaces.is_real(action_space),
+            images=bool(large_images(observation_space)),
         )
         self.settings = settings.resolve(self.env_kind)
         self.seed = _checked_seed(seed)
@@ -165,8 +117,8 @@ class Agent:
         self.learner = self._initial_learner() if untrained else jax.eval_shape(self._initial_learner)
         self.replay_buffer: ReplayBuffer | None = None
         if self.algorithm.batch_kind == "replay":
-            width = cast(OffPolicy, self.algorithm).layout.width
-            self.replay_buffer = ReplayBuffer(width, self.algorithm.settings.buffer_size)
+            layout = cast(OffPolicy, self.algorithm).layout
+            self.replay_buffer = ReplayBuffer(layout.width, self.algorithm.settings.buffer_size, layout.dtype)
             if untrained:
                 self.replay_buffer.allocate()
         self.iterations = self.episodes = self.timesteps = 0
@@ -186,35 +138,15 @@ class Agent:
         """The algorithm, for the agent's settings and spaces."""
         raise NotImplementedError
 
-    @property
-    def env_name(self) -> str:
-        """The id of the environment, if it has one."""
-        described = describe_env(self.env)
-        return described["id"] if described else str(self.env)
-
-    @property
-    def gamma(self) -> float:
-        """The discount factor of the returns that are optimized."""
-        return self.settings.gamma
-
-    @property
-    def risk_aversion_range(self) -> tuple[float, float] | None:
-        """The lowest and the highest lambda of a policy that has learned for a range of them; else None."""
-        return dialled.range_of(self)
-
     def at(self, risk_aversion: float) -> Self:
         """An agent for one lambda of the range that this one has learned for: an ordinary agent, which acts at once."""
         agent = type(self).__new__(type(self))
+        agent.network_function = self.network_function
         settings = dialled.settings_at(self, risk_aversion)
         agent._set_up(self.source, self.observation_space, self.action_space, settings, self.seed, self.engine)
         agent.learner = dialled.learner_at(self, float(risk_aversion), agent.learner)
         agent.iterations, agent.episodes, agent.timesteps = self.iterations, self.episodes, self.timesteps
         return agent
-
-    @property
-    def is_deterministic(self) -> bool:
-        """Whether the learned policy draws no random numbers."""
-        return self.algorithm.batch_kind == "replay"
 
     def learn(
         self,
@@ -265,80 +197,6 @@ class Agent:
     def check_trained(self) -> None:
         """Called when training has ended: a warning if it went wrong in a way that is known."""
 
-    def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: Any = None,
-        deterministic: bool = False,
-    ) -> tuple[Any, Any]:
-        """The action for one observation, or the actions for a batch of them, and `state` unchanged."""
-        if self._predicting is None or self._predicting[0] is not self.learner:
-            self._predicting = self.learner, self.actor()
-        return self._act(self._predicting[1], observation, self._prediction_noise, deterministic), state
-
-    def act_function(self, seed: int, deterministic: bool = False) -> Callable[[Any], Any]:
-        """From an observation to an action of the learned policy, with a random stream of its own."""
-        generator, actor = stream_generator(seed, Stream.EVALUATION), self.actor()
-        return lambda observation: self._act(actor, observation, generator, deterministic)
-
-    def actor(self, learner: Learner | None = None, exploring_at: int | None = None) -> Actor:
-        """The policy of `learner`, by default its own, in NumPy; with exploration as after so many steps, if given."""
-        if self.risk_aversion_range is not None:
-            raise dialled.needs_a_lambda(self)
-        learner = self.learner if learner is None else learner
-        return make_actor(self.algorithm, learner, self.observation_space, exploring_at)
-
-    def play(self, episodes: int, seed: int, deterministic: bool = False) -> Episodes:
-        """Whole episodes of the learned policy in the agent's own environment."""
-        compiled = self.play_compiled(self.env, episodes, seed, deterministic)
-        compiled = compiled or self.play_in_jax(self.env, play_seeds(seed, episodes), deterministic)
-        if compiled is not None:
-            return compiled
-        if self._simulator is None:
-            self._simulator = simulator_for(self.engine, self.source, self.settings.n)
-        limits = Limits(self.env_name, self.settings.max_episode_steps)
-        return collect(self._simulator, self.actor(), play_seeds(seed, episodes), limits, deterministic)
-
-    def play_compiled(
-        self, env: Any, episodes: int, seed: int, deterministic: bool = False, first: int = 0
-    ) -> Episodes | None:
-        """Whole episodes, from number `first` on, played in a compiled program; None if there is no such program."""
-        model = finite_model(env) if self.engine == "compiled" else None
-        if model is None:
-            return None
-        key = stream_key(seed, Stream.EVALUATION)
-        return sample_episodes(model, self.probabilities(deterministic), episodes, key, first)
-
-    def play_in_jax(self, env: Any, seeds: Sequence[int], deterministic: bool = False) -> Episodes | None:
-        """A whole episode from each seed, played in a compiled program of a JAX environment; None if it is no such."""
-        model = jax_model(env) if self.engine == "jax" else None
-        if model is None:
-            return None
-        if self.risk_aversion_range is not None:
-            raise dialled.needs_a_lambda(self)
-        policy = cast(Any, self.algorithm).policy
-        return jax_play.play_seeds(model, policy, self.learner.theta, self.learner.seen, seeds, deterministic)
-
-    def probabilities(self, deterministic: bool = False) -> NDArray[np.float64]:
-        """[S, A]: the policy as a table; an error if it is a network."""
-        if not getattr(self.actor().policy, "takes_states", False):
-            table_instead = ", or network='table' where states and actions are Discrete"
-            raise TypeError(
-                f"{self.name} has learned a network, which has no table of probabilities. "
-                f"Use predict{table_instead if hasattr(self.settings, 'network') else ''}."
-            )
-        table = np.asarray(cast(Tabular, self.algorithm).learned_table(self.learner), np.float64)
-        table /= table.sum(axis=-1, keepdims=True)  # 32 bits, exactly normalized in 64.
-        return np.asarray(np.eye(table.shape[-1])[table.argmax(axis=-1)]) if deterministic else table
-
-    def _act(self, actor: Actor, observation: Any, generator: np.random.Generator, deterministic: bool) -> Any:
-        """In the form of the action space: for one observation, or for any shape of many."""
-        rows, shape = spaces.as_batch(self.observation_space, observation)
-        noise = None if deterministic else actor.policy.noise(generator, len(rows))
-        actions = actor.to_space(actor.act(actor.features(rows), noise))
-        return actions.reshape((*shape, *actions.shape[1:]))[()]
-
     @property
     def memory(self) -> ReplayBuffer | None:
         """The old name of `replay_buffer`."""
@@ -356,75 +214,30 @@ class Agent:
             replay_buffer = memory
         checkpoint.write(self, path, replay_buffer)
 
+    def export(self, path: str | os.PathLike[str]) -> Path:
+        """Write the learned policy to a file that runs without steadyrl, and return its path.
+
+        "policy.onnx" is an ONNX model (it takes `steadyrl[onnx]` to write it), "policy.npz" the same as arrays, which
+        the few lines of examples/run_policy.py run with NumPy alone. Both map a batch of observations, as the
+        environment returns them, to the actions of `predict(observations, deterministic=True)`, as it takes them:
+        normalization of observations, scaling and clipping of actions are included. Of an agent that has learned for
+        a range of lambdas, export `agent.at(lambda)`.
+        """
+        return export(self, path)
+
     @classmethod
-    def load(cls, path: str | os.PathLike[str], env: AnyEnv | None = None) -> Self:
-        """The agent in a file or run folder; `env` takes the place of the environment it was saved with."""
-        agent = load(path, env)
+    def load(
+        cls, path: str | os.PathLike[str], env: AnyEnv | None = None, network: Callable[[int], Any] | None = None
+    ) -> Self:
+        """The agent in a file or run folder; `env` takes the place of the environment it was saved with.
+
+        `network` is the function that it was made with, if it was made with one.
+        """
+        agent = load(path, env, network)
         if not isinstance(agent, cls):
             kind = type(agent).__name__
             raise ValueError(f"{path} holds a {kind}, not a {cls.__name__}: use steadyrl.load or {kind}.load.")
         return agent
-
-
-def load(path: str | os.PathLike[str], env: AnyEnv | None = None) -> Agent:
-    """The agent in a file or run folder, in `env` or else in the environment that it was saved with, if possible.
-
-    A file may come from anybody, so only environments that installed packages have registered with Gymnasium are made
-    from it. For others the agent's `env` is None: pass `env`.
-    """
-    return from_file(read_agent(Path(path)), env)
-
-
-def from_file(file: AgentFile, env: AnyEnv | None = None) -> Agent:
-    """The agent in a file that was read; see `load`."""
-    path, header = file.path, file.header
-    if header["agent"] not in AGENTS:
-        raise ValueError(f"{path} holds an agent {header['agent']!r} that this version does not know.")
-    agent = AGENTS[header["agent"]].__new__(AGENTS[header["agent"]])
-    try:
-        own = spaces.from_json(header["observation_space"]), spaces.from_json(header["action_space"])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # Settings in older files have their old names.
-            settings = agent.settings_of(header["settings"])
-    except ValueError as error:
-        raise ValueError(f"{path} does not hold a {header['agent']} agent: {error}") from None
-    _check_sizes(file, own, settings)
-    source = Source.of(env) if env is not None else source_from(header["env"])
-    refuse_running_statistics(source.env)
-    refuse_clipped_rewards(source.env)
-    if source.env is not None and not all(map(spaces.same_spaces, source.spaces, own)):
-        raise ValueError(
-            "{} was trained on {} and {}, but this environment has {} and {}. Pass one with the same spaces.".format(
-                path, *map(spaces.shown_space, (*own, *source.spaces))
-            )
-        )
-    try:
-        try:
-            agent._set_up(source, *own, settings, header["seed"], header["engine"], untrained=False)
-        except UnsupportedEngineError:
-            # Another environment may take another engine; the same one without its engine's package leaves a policy.
-            source, engine = (source, "auto") if env is not None else (Source(None, None), header["engine"])
-            agent._set_up(source, *own, settings, header["seed"], engine, untrained=False)
-    except ValueError as error:
-        raise ValueError(f"{path} does not hold a {header['agent']} agent: {error}") from None
-    checkpoint.restore(agent, file)
-    return agent
-
-
-def _check_sizes(file: AgentFile, own: tuple[gym.Space[Any], gym.Space[Any]], settings: AgentSettings) -> None:
-    """Refuse a header that asks for more than the file's own arrays, before anything of that size is built.
-
-    Every input and output has at least one parameter, in networks and tables. The widths of hidden layers are compared
-    when shapes are, but each layer takes time.
-    """
-    numbers = sum(array.size for array in file.arrays.values())
-    layers = max((len(value) for value in vars(settings).values() if isinstance(value, tuple)), default=0)
-    if max(map(spaces.feature_count, own)) > numbers or layers > _MAX_LAYERS:
-        raise checkpoint.altered(file.path, file.header)
-
-
-def _names(settings: type[AgentSettings]) -> set[str]:
-    return {field.name for field in dataclasses.fields(settings)}
 
 
 def _checked_seed(seed: Any) -> int:

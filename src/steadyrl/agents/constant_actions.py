@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
 from steadyrl.base.seeding import play_seeds
+from steadyrl.envs.simulator import SlotError
 from steadyrl.risk import gini_deviation
 from steadyrl.rollouts.collector import FaultyEnvironmentError, Limits, collect
 from steadyrl.rollouts.simulators.choose import simulator_for
@@ -39,7 +40,9 @@ class _ConstantActor:
     def features(self, observations: Any) -> Any:
         return observations
 
-    def act(self, features: Any, noise: Any) -> Any:
+    def act(self, features: Any, noise: Any, masks: Any = None) -> Any:
+        if masks is not None:  # Not all actions are always allowed.
+            raise SlotError(None, "action masks")
         return np.repeat(np.asarray(self.action)[None], len(features), axis=0)
 
     def to_space(self, actions: Any) -> Any:
@@ -86,6 +89,10 @@ def _some_actions(space: gym.Space[Any]) -> list[Any]:
     if isinstance(space, Discrete):
         chosen = np.linspace(0, int(space.n) - 1, min(int(space.n), MAX_ACTIONS)).round().astype(int)
         return [np.int64(space.start + k) for k in chosen]
+    if isinstance(space, MultiDiscrete | MultiBinary):
+        low = space.start if isinstance(space, MultiDiscrete) else np.zeros(space.shape, np.int8)
+        last = space.nvec - 1 if isinstance(space, MultiDiscrete) else np.ones(space.shape, np.int8)
+        return [(low + last * share).round().astype(space.dtype) for share in (0.0, 0.5, 1.0)]
     assert isinstance(space, Box), "see `check_spaces`"
     low, high = (np.nan_to_num(x, neginf=-1.0, posinf=1.0) for x in (space.low, space.high))
     return [(low + (high - low) * share).astype(space.dtype) for share in (0.0, 0.5, 1.0)]

@@ -50,6 +50,13 @@ class CreditSettings(Settings):
         above=0,
         most=1,
     )
+    risk_gamma: float = setting(
+        Rule(lambda s, env: min(s.gamma / s.risk_discount, 1.0), "gamma, if risk_discount is 1"),
+        "How far ahead risk credit looks, as gamma says it of the mean: what a step changes k steps later counts "
+        "risk_gamma^k; with credit='step'. With 1, to the end of the episode.",
+        above=0,
+        most=1,
+    )
     risk_gae_lambda: float = setting(
         Rule(lambda s, env: getattr(s, "gae_lambda", _VPG_GAE_LAMBDA), f"gae_lambda, or {_VPG_GAE_LAMBDA} without PPO"),
         "How far risk credit looks ahead before it trusts its critic; with credit='step'.",
@@ -116,9 +123,7 @@ class CreditSettings(Settings):
 
     def make_critic(self, network: Any, measure: LawMeasure) -> RiskCritic:
         """What gives credit step by step; `network` is what learns quantiles."""
-        s: Any = self
-        # Besides GAE's own factor, gamma shortens how far ahead credit looks, as it does for the mean.
-        decay = s.gamma * self.risk_gae_lambda
+        decay = self.risk_gamma * self.risk_gae_lambda
         return RiskCritic(
             network,
             measure,
@@ -128,4 +133,5 @@ class CreditSettings(Settings):
             self.returns_remembered,
             self.risk_warmup,
             self.lambdas_per_update if self.levels is not None else 1,
+            self.risk_gamma,
         )

@@ -12,16 +12,17 @@ from steadyrl.training.algorithm import Learner
 from steadyrl.training.dial import level_of
 
 if TYPE_CHECKING:
+    from steadyrl.agents.acting import ActingAgent
     from steadyrl.agents.agent import Agent
 
 
-def range_of(agent: Agent) -> tuple[float, float] | None:
+def range_of(agent: ActingAgent) -> tuple[float, float] | None:
     """The lowest and the highest lambda; None if the agent has one lambda, or none."""
     ends = getattr(getattr(agent, "settings", None), "risk_aversion", None)  # An agent of others may have none.
     return ends if isinstance(ends, tuple) else None
 
 
-def needs_a_lambda(agent: Agent) -> ValueError:
+def needs_a_lambda(agent: ActingAgent) -> ValueError:
     """The error about the use of a policy before its lambda is chosen."""
     low, high = cast(Any, agent.settings).risk_aversion
     return ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -14,11 +15,13 @@ from gymnasium.spaces import Discrete
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.networks import MLP, EpsilonGreedy, QParams
-from steadyrl.agents.replay import ReplaySettings, ReplayUpdate, adam_step
+from steadyrl.agents.networks import Architecture, EpsilonGreedy, QParams
+from steadyrl.agents.networks.masks import masked
+from steadyrl.agents.replay import ReplaySettings, ReplayUpdate, adam_step, fitting_agent
+from steadyrl.agents.settings import hidden_setting
 from steadyrl.base.pytree import Leaf
 from steadyrl.base.settings import override, setting
-from steadyrl.envs.spaces import feature_count, shown_space
+from steadyrl.envs.spaces import shown_space
 from steadyrl.training.algorithm import Algorithm, Learner, Metrics
 from steadyrl.training.replay_buffer import ReplayBatch, TransitionLayout
 
@@ -35,7 +38,7 @@ class DQNSettings(ReplaySettings):
     batch_size: int = override(ReplaySettings, "batch_size", 64)
     buffer_size: int = override(ReplaySettings, "buffer_size", 100_000)
     train_freq: int = override(ReplaySettings, "train_freq", 4)
-    hidden: tuple[int, ...] = override(ReplaySettings, "hidden", (128, 128))
+    hidden: tuple[int, ...] = hidden_setting(128, 128)
     target_update_interval: int = setting(
         500, "Steps of the environment between moves of the target network towards the network.", least=1
     )
@@ -61,19 +64,26 @@ class DQNUpdate(ReplayUpdate):
     settings: Leaf[DQNSettings]
 
     @classmethod
-    def of(cls, settings: DQNSettings, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> DQNUpdate:
-        """For Discrete actions."""
+    def of(
+        cls,
+        settings: DQNSettings,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        function: Callable[[int], Any] | None = None,
+    ) -> DQNUpdate:
+        """For Discrete actions; with a `function` that makes networks, see `Architecture`."""
         if not isinstance(action_space, Discrete):
             raise ValueError(
-                f"{shown_space(action_space)} is not supported by dqn: its actions must be Discrete. Use td3."
+                f"{shown_space(action_space)} is not supported by dqn: its actions must be Discrete. "
+                f"Use {fitting_agent(action_space)}."
             )
-        sizes = (feature_count(observation_space), *settings.hidden, int(action_space.n))
-        return cls(EpsilonGreedy(MLP(sizes), int(action_space.start)), settings)
+        network = Architecture.of(settings, function).network(observation_space, int(action_space.n))
+        return cls(EpsilonGreedy(network, int(action_space.start)), settings)
 
     @property
     def layout(self) -> TransitionLayout:
         """Actions are stored as their index."""
-        return TransitionLayout(self.policy.mlp.sizes[0], 1)
+        return TransitionLayout(self.policy.mlp.inputs, 1, self.policy.mlp.takes_bytes)
 
     def init(self, key: Array) -> Learner:
         """A network, and its target network."""
@@ -104,7 +114,9 @@ class DQNUpdate(ReplayUpdate):
         s, Q = self.settings, self.policy.mlp
         next_values = Q(learner.targets, batch.next_observations)
         choosing = Q(learner.theta, batch.next_observations) if s.double else next_values
-        next_value = _at(next_values, choosing.argmax(axis=-1))
+        next_value = _at(next_values, masked(choosing, batch.next_masks).argmax(axis=-1))
+        if batch.next_masks is not None:  # A state without any action is worth nothing.
+            next_value = jnp.where(batch.next_masks.any(axis=-1), next_value, 0)
         target = batch.rewards + s.gamma * (1 - batch.terminal) * next_value
 
         def loss(theta: Any) -> tuple[Array, Array]:
@@ -138,4 +150,4 @@ class DQN(Agent):
 
     def build(self) -> Algorithm:
         """A network of action values."""
-        return DQNUpdate.of(self.settings, self.observation_space, self.action_space)
+        return DQNUpdate.of(self.settings, self.observation_space, self.action_space, self.network_function)

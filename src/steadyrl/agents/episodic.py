@@ -61,7 +61,8 @@ class EpisodicUpdate(PolicyGradientUpdate):
 
         value, ascent = jax.value_and_grad(objective)(learner.theta)
         learner = self.descend(learner, jax.tree.map(jnp.negative, ascent))._replace(risk=risk)
-        _, entropy = self.policy.log_prob_and_entropy(learner.theta, batch.observations, batch.actions)
+        given = batch.observations, batch.actions, batch.action_masks
+        _, entropy = self.policy.log_prob_and_entropy(learner.theta, *given)
         of_steps = batch.state_visits if batch.observations is not None else batch.state_visits.sum(axis=0)
         metrics |= {
             "policy_loss": -value,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steadyrl.agents.describe import Described, settings_of
+from steadyrl.agents.networks.description import CUSTOM
 from steadyrl.agents.registry import AGENTS
 from steadyrl.base.settings import Rule
 
@@ -19,7 +20,10 @@ _HEAD = '''"""Keyword arguments of the agents, for editors and type checkers. Wr
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypedDict
+
+from steadyrl.agents.networks.description import NetworkDescription
 
 Auto = Literal["auto"] | None
 """Chooses a default that depends on other settings or on the environment."""
@@ -59,13 +63,15 @@ def _parts(described: Described) -> list[str]:
         kind = described.types[choice]
         for member in typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,):
             parts += _names(member, field.metadata["choices"])
+        if described.name == "network":
+            parts += ["NetworkDescription", "Mapping[str, Any]", "Callable[[int], Any]"]
         parts += ["Auto"] if isinstance(field.default, Rule) else []
     return parts
 
 
 def _names(kind: Any, choices: tuple[str, ...] | None) -> list[str]:
     if kind is str and choices is not None:
-        quoted = ", ".join(f'"{choice}"' for choice in choices)
+        quoted = ", ".join(f'"{choice}"' for choice in choices if choice != CUSTOM)
         return [f"Literal[{quoted}]"]
     if typing.get_origin(kind) is tuple:
         item, more = typing.get_args(kind)[0].__name__, typing.get_args(kind)[1]

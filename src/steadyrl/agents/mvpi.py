@@ -10,7 +10,7 @@ import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box
 from jax import Array
 
 from steadyrl.agents.agent import Agent
@@ -249,7 +249,7 @@ class MVPI(Agent):
         cls, given: Mapping[str, Any], observation_space: gym.Space[Any], action_space: gym.Space[Any]
     ) -> Mapping[str, Any]:
         """With the solver that fits the spaces, if none is given."""
-        fitting = "dqn" if isinstance(action_space, Discrete) else "td3"
+        fitting = "td3" if isinstance(action_space, Box) else "dqn"
         return {"solver": "q_learning" if is_tabular(observation_space, action_space) else fitting, **given}
 
     def build(self) -> Algorithm:
@@ -261,5 +261,9 @@ class MVPI(Agent):
         if isinstance(s, MVPISettings):
             table = QLearningUpdate.of(s, *spaces)
             return MVPITableUpdate(table, transform) if s.risk_aversion else table
-        solver = DQNUpdate.of(s, *spaces) if isinstance(s, MVPIDQNSettings) else TD3Update.of(s, *spaces)
+        function = self.network_function
+        if isinstance(s, MVPIDQNSettings):
+            solver: DQNUpdate | TD3Update = DQNUpdate.of(s, *spaces, function)
+        else:
+            solver = TD3Update.of(s, *spaces, function)
         return MVPIReplayUpdate(solver, transform) if s.risk_aversion else solver

@@ -13,7 +13,16 @@ from jax import Array
 
 from steadyrl.agents.agent import Agent
 from steadyrl.agents.credit_settings import CreditSettings
-from steadyrl.agents.networks import DialledSoftmaxTable, Policy, SoftmaxTable, Value, networks_for, quantiles_for
+from steadyrl.agents.networks import (
+    Architecture,
+    DialledSoftmaxTable,
+    Policy,
+    SoftmaxTable,
+    Value,
+    networks_for,
+    quantiles_for,
+)
+from steadyrl.agents.networks.description import CUSTOM
 from steadyrl.agents.risk_critic import RiskCritic
 from steadyrl.agents.trajectory_credit import TrajectoryCredit
 from steadyrl.base.pytree import Leaf, register_pytree
@@ -90,7 +99,7 @@ class PolicyGradientUpdate:
 
     def log_prob(self, theta: Any, batch: Batch) -> Array:
         """Log pi of every action of a batch."""
-        return self.policy.log_prob(theta, batch.observations, batch.actions)
+        return self.policy.log_prob(theta, batch.observations, batch.actions, batch.action_masks)
 
     def credit_steps(self, learner: Learner, batch: Batch) -> tuple[Learner, Array, Metrics]:
         """[K, T]: lambda times the risk credit of each step, 0 without a critic; the critic learns from the batch."""
@@ -153,15 +162,20 @@ class PolicyGradientAgent(Agent):
     def networks(self) -> tuple[Policy, Value]:
         """The policy and the value function that fit the spaces."""
         s: Any = self.settings
+        levels = s.levels if isinstance(s, CreditSettings) else None
+        if s.network == CUSTOM and levels is not None:
+            raise ValueError(
+                "risk_aversion: a range needs layers of ours, whose inputs can be fixed. Give network a description, "
+                "or choose a single lambda."
+            )
         return networks_for(
             self.observation_space,
             self.action_space,
-            s.network,
-            s.hidden,
+            Architecture.of(s, self.network_function),
             s.initial_log_std,
             s.initial_output_scale,
             getattr(s, "normalise_values", False),  # Of PPO alone.
-            s.levels if isinstance(s, CreditSettings) else None,
+            levels,
         )
 
     def risk_measure(self) -> Measure | None:

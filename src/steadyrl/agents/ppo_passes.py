@@ -28,6 +28,8 @@ class PPOSteps(NamedTuple):
     """What the values are fitted to."""
     mask: Array
     """1, or 0 in the padding."""
+    action_masks: Array | None = None
+    """[..., A] bool: which actions were allowed; None for all."""
 
     @property
     def shares(self) -> Array:
@@ -146,7 +148,7 @@ def _minibatch_pass(
     ppo: Steppable, learner: Learner, sums: Metrics, steps: PPOSteps, risk_weights: RiskWeights
 ) -> tuple[Learner, Metrics]:
     """One pass; ratios of trajectories are those at its start. Metrics are added to `sums`."""
-    log_prob = ppo.policy.log_prob(learner.theta, steps.observations, steps.actions)[..., 0]
+    log_prob = ppo.policy.log_prob(learner.theta, steps.observations, steps.actions, steps.action_masks)[..., 0]
     weights, state = risk_weights(log_prob - steps.old_log_prob)
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (steps, weights * steps.mask))
     k_order, k_next = jax.random.split(jax.random.wrap_key_data(learner.key))

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from steadyrl.agents.networks import Policy, Value
 from steadyrl.agents.ppo_update import PPOUpdate
-from steadyrl.agents.settings import EnvKind, PolicyGradientSettings, bootstrap_setting, by_network
+from steadyrl.agents.settings import EnvKind, PolicyGradientSettings, bootstrap_setting, by_network, hidden_setting
 from steadyrl.base.settings import Rule, Settings, override, setting
 from steadyrl.risk import Measure
 
@@ -17,7 +17,7 @@ class ClippedSettings(PolicyGradientSettings):
     """How PPO moves a policy. For networks defaults are those in common use, rather than the paper's."""
 
     episodes_per_update: int = override(PolicyGradientSettings, "episodes_per_update", 8)
-    hidden: tuple[int, ...] = override(PolicyGradientSettings, "hidden", (256, 256))
+    hidden: tuple[int, ...] = hidden_setting(256, 256)
     policy_learning_rate: float = override(
         PolicyGradientSettings, "policy_learning_rate", by_network(table=0.01, mlp=3e-4)
     )
@@ -30,7 +30,10 @@ class ClippedSettings(PolicyGradientSettings):
     normalise_observations: bool = override(
         PolicyGradientSettings,
         "normalise_observations",
-        Rule(lambda s, env: s.network == "mlp" and env.real_observations, "for a network, if they are real numbers"),
+        Rule(
+            lambda s, env: s.network in ("mlp", "custom") and env.real_observations,
+            "for a network, if they are real numbers",
+        ),
     )
     inner_updates: int = setting(
         by_network(table=5, mlp=10), "M: passes over each batch of episodes.", least=1, aliases=("n_epochs",)

@@ -90,6 +90,7 @@ class PPOUpdate(PolicyGradientUpdate):
             advantages=advantages,
             targets=targets,
             mask=batch.state_visits,
+            action_masks=batch.action_masks,
         )
         scale = jnp.float32(1)
         if self.settings.normalise_advantages:
@@ -159,7 +160,8 @@ class PPOUpdate(PolicyGradientUpdate):
 
     def policy_loss(self, theta: Any, steps: PPOSteps, risk_weights: RiskWeights) -> tuple[Array, tuple[Any, Metrics]]:
         """Minus the clipped objective, the risk part and the entropy bonus; also the measure's new state."""
-        log_prob, entropy = self.policy.log_prob_and_entropy(theta, steps.observations, steps.actions)
+        given = steps.observations, steps.actions, steps.action_masks
+        log_prob, entropy = self.policy.log_prob_and_entropy(theta, *given)
         log_prob, eps = log_prob[..., 0], self.settings.clip_range
         log_ratio = log_prob - steps.old_log_prob
         ratio = jnp.exp(jnp.clip(log_ratio, -20, 20))

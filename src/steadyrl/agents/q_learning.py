@@ -13,7 +13,9 @@ from gymnasium.spaces import Discrete
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.networks import EpsilonGreedyTable, Policy, ProbabilityTable, QTable
+from steadyrl.agents.networks import EpsilonGreedyTable, GreedyParams, GreedyTable, Policy, QTable
+from steadyrl.agents.networks.masks import masked
+from steadyrl.agents.replay import fitting_agent
 from steadyrl.agents.settings import UNLESS_FINITE, AgentSettings, bootstrap_setting
 from steadyrl.base.pytree import Leaf, register_pytree
 from steadyrl.base.settings import Rule, override, setting
@@ -107,7 +109,8 @@ class QLearningUpdate:
         if not is_tabular(observation_space, action_space):
             raise ValueError(
                 f"{shown_space(observation_space)} and {shown_space(action_space)} are not supported by q_learning: "
-                "it learns a table, so both must be Discrete, from 0. Use dqn or td3."
+                "it learns a table, so both must be Discrete, from 0. "
+                f"Use {fitting_agent(action_space)}."
             )
         assert isinstance(observation_space, Discrete)
         assert isinstance(action_space, Discrete)
@@ -140,16 +143,30 @@ class QLearningUpdate:
     def numpy_policy(self, learner: Learner, exploring_at: int | None = None) -> tuple[Policy, Any]:
         """Either of them as a table."""
         table = self.learned_table(learner) if exploring_at is None else self.exploring_table(learner)
-        return ProbabilityTable(self.n_states, self.n_actions), np.asarray(table)
+        epsilon = 0.0 if exploring_at is None else float(self.settings.exploration)
+        parameters = GreedyParams(np.asarray(table), np.asarray(learner.theta), epsilon)
+        return GreedyTable(self.n_states, self.n_actions), parameters
 
     def exploring_policy(self, table: Any, timesteps: int) -> tuple[EpsilonGreedyTable, QTable]:
         """See `Online`."""
         return EpsilonGreedyTable(self.n_actions), QTable(table, self.settings.exploration_at(timesteps))
 
-    def learn_step(self, table: Any, state: Any, action: Any, reward: float, next_state: Any, terminal: bool) -> float:
+    def learn_step(
+        self,
+        table: Any,
+        state: Any,
+        action: Any,
+        reward: float,
+        next_state: Any,
+        terminal: bool,
+        next_mask: Any = None,
+    ) -> float:
         """See `Online`."""
         s = self.settings
-        target = reward if terminal else reward + s.gamma * float(table[next_state].max())
+        if next_mask is not None and not terminal:  # A state without any action is worth nothing.
+            terminal = not next_mask.any()
+        next_values = table[next_state] if next_mask is None else table[next_state][next_mask]
+        target = reward if terminal else reward + s.gamma * float(next_values.max())
         error = target - float(table[state, action])
         table[state, action] += s.q_learning_rate * error
         return error
@@ -158,17 +175,21 @@ class QLearningUpdate:
         """Learn from each step of each episode, in order."""
         s = self.settings
         terminal = steps.terminated if s.bootstrap_on_truncation else steps.last
+        if steps.next_masks is not None:  # A state without any action is worth nothing.
+            terminal = terminal | ~steps.next_masks.any(axis=-1)
         each = (steps.observations, steps.actions, steps.rewards, steps.next_observations, terminal, steps.mask)
+        flat = jax.tree.map(lambda x: x.reshape(-1), each)
+        masks = None if steps.next_masks is None else steps.next_masks.reshape(-1, self.n_actions)
 
         def body(Q: Array, transition: Any) -> tuple[Array, Array]:
-            state, a, r, next_state, terminal, mask = transition
-            target = r + s.gamma * jnp.where(terminal, 0.0, Q[next_state].max())
+            (state, a, r, next_state, terminal, mask), next_mask = transition
+            target = r + s.gamma * jnp.where(terminal, 0.0, masked(Q[next_state], next_mask).max())
             error = jnp.where(mask, target - Q[state, a], 0.0)
             # Masked last, not by way of `error`: the same numbers, rounded as they always were.
             step = jnp.where(mask, s.q_learning_rate * (target - Q[state, a]), 0.0)
             return Q.at[state, a].add(step), error**2
 
-        Q, squared_errors = jax.lax.scan(body, learner.theta, jax.tree.map(lambda x: x.reshape(-1), each))
+        Q, squared_errors = jax.lax.scan(body, learner.theta, (flat, masks))
         updates = steps.mask.sum()
         metrics = {"critic_loss": squared_errors.sum() / updates, "mean_q": Q.mean(), "updates": updates}
         return learner._replace(theta=Q), metrics

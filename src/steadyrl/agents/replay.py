@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import gymnasium as gym
 import optax
+from gymnasium.spaces import Box, Discrete
 from jax import Array
 
-from steadyrl.agents.settings import UNLESS_FINITE, AgentSettings, bootstrap_setting
+from steadyrl.agents.settings import UNLESS_FINITE, NetworkSettings, bootstrap_setting, hidden_setting
 from steadyrl.base.pytree import register_pytree
 from steadyrl.base.settings import Rule, setting
 from steadyrl.training.algorithm import BatchKind, Learner
@@ -16,7 +18,7 @@ from steadyrl.training.replay_buffer import ReplayBuffer
 
 
 @dataclass(frozen=True)
-class ReplaySettings(AgentSettings):
+class ReplaySettings(NetworkSettings):
     """What every method with a replay buffer needs. Names are Stable-Baselines3's, where it has one."""
 
     learning_rate: float = setting(3e-4, "Step size of the networks.", above=0)
@@ -28,7 +30,13 @@ class ReplaySettings(AgentSettings):
         Rule(lambda s, env: s.train_freq, "train_freq: one update for each step"), "Updates in such a round.", least=1
     )
     bootstrap_on_truncation: bool = bootstrap_setting(UNLESS_FINITE)
-    hidden: tuple[int, ...] = setting((256, 256), "Sizes of the hidden layers of networks.", least=1)
+    network: str = setting(
+        Rule(lambda s, env: "cnn" if env.images else "mlp", "auto"),
+        "What is learned: an 'mlp' (dense layers), a 'cnn' (convolutions of images, then dense layers), or 'auto': "
+        "convolutions for images. Also a description of layers or a function, which is recorded as 'custom'.",
+        choices=("auto", "mlp", "cnn", "custom"),
+    )
+    hidden: tuple[int, ...] = hidden_setting(256, 256)
 
 
 class ReplayUpdate:
@@ -55,6 +63,13 @@ class ReplayUpdate:
     def after_episode(self, learner: Learner, discounted_return: Array) -> Learner:
         """Everything is learned from single steps."""
         return learner
+
+
+def fitting_agent(action_space: gym.Space[Any]) -> str:
+    """Which agent is for such actions, in a message."""
+    if isinstance(action_space, Discrete):
+        return "dqn"
+    return "td3" if isinstance(action_space, Box) else "a policy gradient, such as mg or ppo"
 
 
 def adam_step(rate: Any, parameters: Any, optimiser: Any, gradient: Any) -> tuple[Any, Any]:

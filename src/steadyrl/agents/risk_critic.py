@@ -8,6 +8,11 @@ changes that follow (GAE), with u(R) in place of U after the last step. If the s
 unbiased for that law, whatever the critic says. Remembered returns of earlier policies make the law less noisy and a
 little stale: of a policy that is better than all of them, u would only say that less is better.
 
+With gamma < 1, advantages of the mean leave out what is further ahead than about 1 / (1 - gamma) steps. So that both
+parts keep one scale, `gamma` does the same here: the rewards of the risk part, u(C_{t+1}) - u(C_t), are discounted by
+it. That is the utility of what an episode would have collected if it stopped after each step with probability
+1 - gamma, and the critic learns the distribution of the return to come up to such a stop.
+
 What is learned is the distribution of Z_t, by quantile regression: it does not move with u, and how U depends on C_t
 is known. `tests/agents/test_risk_critic.py` compares it with exact gradients.
 """
@@ -86,13 +91,15 @@ class RiskCritic:
     discount: Leaf[float]
     """Of the return whose risk is measured."""
     decay: Leaf[float]
-    """Of credit for changes further ahead, per step."""
+    """Of credit for changes further ahead, per step; GAE's lambda, times gamma if there is one."""
     learning_rate: Leaf[float]
     returns_remembered: int
     warmup: Leaf[float] = 0.0
     """Episodes over which aversion rises from nothing."""
     groups: int = 1
     """Equal parts of a batch that are judged apart: an episode is compared with those of its own group alone."""
+    gamma: Leaf[float] = 1.0
+    """Discount factor of the rewards u(C_{t+1}) - u(C_t); with 1 credit looks to the end of the episode."""
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
@@ -131,9 +138,11 @@ class RiskCritic:
         possible = so_far[..., None] + discounts[..., None] * to_come
         utility: Any = jax.vmap(self.measure.utility)
         laws = self.laws_of_others(state, returns)
-        expected = utility(possible, Law(*map(rows.spread, laws))).mean(axis=-1)
+        of_steps = Law(*map(rows.spread, laws))
+        expected = utility(possible, of_steps).mean(axis=-1)
+        after = (1 - self.gamma) * utility(so_far + gained, of_steps) + self.gamma * rows.following(expected)
         final = rows.spread(utility(returns, laws))[:, None]
-        changes = jnp.where(steps.last, final, rows.following(expected)) - expected
+        changes = jnp.where(steps.last, final, after) - expected
         credit: Array = rewards_to_go(changes * steps.mask, self.decay, rows) * steps.mask
         return credit
 
@@ -151,7 +160,7 @@ class RiskCritic:
 
     def fit(self, state: CriticState, steps: Steps) -> tuple[CriticState, Array]:
         """The critic after learning from a batch, and its loss in the last pass."""
-        to_come = rewards_to_go(steps.rewards, self.discount, steps.rows)
+        to_come = self.to_come(jax.random.fold_in(jax.random.wrap_key_data(state.key), 0), steps)
         state = self._remember(state, steps, to_come)
         given = steps.observations, _times(state, steps), (to_come - state.scale.mean) / state.scale.std
         given, mask = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (given, steps.mask))
@@ -185,6 +194,16 @@ class RiskCritic:
         learned, losses = jax.lax.scan(one_pass, (state.parameters, state.optimiser), jnp.stack(keys))
         state = state._replace(parameters=learned[0], optimiser=learned[1], key=jax.random.key_data(k_next))
         return state, losses[-1]
+
+    def to_come(self, key: Array, steps: Steps) -> Array:
+        """[K, T]: the return still to come, up to a stop that is drawn for each step, or to the end of the episode."""
+        to_end = rewards_to_go(steps.rewards, self.discount, steps.rows)
+        # P(more than k steps) = gamma^k.
+        stop = 1 + jnp.floor(jnp.log1p(-jax.random.uniform(key, to_end.shape)) / jnp.log(self.gamma))
+        ahead = jnp.where(self.gamma < 1, stop, jnp.inf)
+        none = jnp.zeros(steps.rows.episodes(to_end))
+        drawn: Array = to_end - self.discount**ahead * steps.rows.later(to_end, steps.mask, ahead, none)
+        return drawn
 
     def _remember(self, state: CriticState, steps: Steps, to_come: Array) -> CriticState:
         """The state with the returns of a batch, and moments that include it."""

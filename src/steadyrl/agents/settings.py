@@ -9,8 +9,11 @@ from typing import Any, NamedTuple, Self
 import gymnasium as gym
 import numpy as np
 
+from steadyrl.agents.networks.description import CUSTOM, expanded
+from steadyrl.agents.networks.mlp import ACTIVATIONS
 from steadyrl.base.names import unknown
 from steadyrl.base.settings import Alias, Rule, Settings, setting
+from steadyrl.envs.images import MIN_SIDE
 from steadyrl.envs.spaces import is_tabular
 from steadyrl.training.schedule import SCHEDULES
 
@@ -58,6 +61,8 @@ class EnvKind(NamedTuple):
     real_observations: bool = True
     """Whether observations are real numbers, rather than Discrete or pixels."""
     real_actions: bool = False
+    images: bool = False
+    """Whether there are images in observations that convolutions can be used for."""
 
 
 def by_network(table: float, mlp: float) -> Rule:
@@ -95,7 +100,7 @@ def with_fitting_mean(
     """The settings `given`, with `mean` where it is not: "vpg" for a table, "ppo" for a network."""
     if given.get("mean", "auto") != "auto":
         return given
-    table = given.get("network", "auto") != "mlp" and is_tabular(observation_space, action_space)
+    table = given.get("network", "auto") in (None, "auto", "table") and is_tabular(observation_space, action_space)
     return {**given, "mean": "vpg" if table else "ppo"}
 
 
@@ -148,8 +153,54 @@ class AgentSettings(Settings):
         return 1
 
 
+def hidden_setting(*sizes: int) -> Any:
+    """The setting `hidden`; after convolutions there is one large layer, as in Mnih et al. (2015)."""
+    return setting(
+        Rule(lambda s, env: CNN_HIDDEN if s.network == "cnn" else sizes, f"{sizes}; {CNN_HIDDEN} after convolutions"),
+        "Sizes of the hidden layers of networks.",
+        least=1,
+    )
+
+
+CNN_HIDDEN = (512,)
+
+
 @dataclass(frozen=True)
-class PolicyGradientSettings(AgentSettings):
+class NetworkSettings(AgentSettings):
+    """The layers of networks."""
+
+    activation: str = setting(
+        "relu",
+        "The function after each hidden layer of dense layers: 'relu', 'tanh', 'elu' or 'silu'.",
+        choices=tuple(ACTIVATIONS),
+        aliases=("activation_fn",),
+    )
+    layer_norm: bool = setting(False, "Whether hidden layers have layer normalization before their activation.")
+    orthogonal: bool = setting(
+        False,
+        "Whether weights start orthogonal and biases at 0, as in Stable-Baselines3's PPO, rather than as PyTorch draws "
+        "them.",
+        aliases=("ortho_init",),
+    )
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """See `Settings`; the network may be described, see `NetworkDescription`."""
+        return super().of(values if values.get("network") == CUSTOM else expanded(values))
+
+    def resolve(self, context: EnvKind) -> Self:
+        """See `Settings`."""
+        resolved: Any = super().resolve(context)
+        if resolved.network == "cnn" and not context.images:
+            raise ValueError(
+                f"network='cnn': observations have no images (uint8, 0 to 255) of at least {MIN_SIDE} x {MIN_SIDE} "
+                "pixels. Use network='mlp'."
+            )
+        return resolved  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class PolicyGradientSettings(NetworkSettings):
     """What every policy gradient needs."""
 
     episodes_per_update: int = setting(
@@ -158,11 +209,13 @@ class PolicyGradientSettings(AgentSettings):
         least=1,
     )
     network: str = setting(
-        Rule(lambda s, env: "table" if env.tabular else "mlp", "auto"),
-        "What is learned: a 'table', an 'mlp' (dense layers), or 'auto': a table if states and actions are Discrete.",
-        choices=("auto", "table", "mlp"),
+        Rule(lambda s, env: "table" if env.tabular else "cnn" if env.images else "mlp", "auto"),
+        "What is learned: a 'table', an 'mlp' (dense layers), a 'cnn' (convolutions of images, then dense layers), or "
+        "'auto': a table if states and actions are Discrete, convolutions for images. Also a description of layers or "
+        "a function, which is recorded as 'custom'.",
+        choices=("auto", "table", "mlp", "cnn", "custom"),
     )
-    hidden: tuple[int, ...] = setting((128, 128), "Sizes of the hidden layers of networks.", least=1)
+    hidden: tuple[int, ...] = hidden_setting(128, 128)
     optimiser: str = setting(
         "adam",
         "How steps are taken: 'adam', or 'sgd', with which the right step size depends on the size of rewards.",
@@ -204,6 +257,8 @@ class PolicyGradientSettings(AgentSettings):
             raise ValueError("network='table': it needs Discrete observations and actions, from 0. Use network='mlp'.")
         if resolved.network == "table" and resolved.normalise_observations:
             raise ValueError("normalise_observations=True: the states of a table are row numbers. Leave it out.")
+        if resolved.normalise_observations and context.images:
+            raise ValueError("normalise_observations=True: pixels of images are from 0 to 1 already. Leave it out.")
         return resolved
 
     def make_update(self, policy: Any, value: Any, measure: Any, risk_aversion: float) -> Any:

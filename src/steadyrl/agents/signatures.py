@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypedDict
+
+from steadyrl.agents.networks.description import NetworkDescription
 
 Auto = Literal["auto"] | None
 """Chooses a default that depends on other settings or on the environment."""
@@ -20,8 +23,10 @@ class ReinforceKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool
@@ -29,6 +34,11 @@ class ReinforceKwargs(Execution, total=False):
     max_episode_steps: int
     learning_rate_schedule: Literal["constant", "linear", "cosine"]
     lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -46,8 +56,10 @@ class PPOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
     normalise_observations: bool | Auto
@@ -55,6 +67,11 @@ class PPOKwargs(Execution, total=False):
     max_episode_steps: int
     learning_rate_schedule: Literal["constant", "linear", "cosine"]
     lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -91,8 +108,10 @@ class MeanGiniKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
@@ -100,6 +119,11 @@ class MeanGiniKwargs(Execution, total=False):
     max_episode_steps: int
     learning_rate_schedule: Literal["constant", "linear", "cosine"]
     lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -111,6 +135,7 @@ class MeanGiniKwargs(Execution, total=False):
     least_selected: float
     credit: Literal["step", "trajectory"] | Auto
     risk_discount: float | Auto
+    risk_gamma: float | Auto
     risk_gae_lambda: float | Auto
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
@@ -148,8 +173,10 @@ class MVOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
@@ -157,6 +184,11 @@ class MVOKwargs(Execution, total=False):
     max_episode_steps: int
     learning_rate_schedule: Literal["constant", "linear", "cosine"]
     lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -198,8 +230,10 @@ class TamarKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
     normalise_observations: bool | Auto
@@ -207,6 +241,11 @@ class TamarKwargs(Execution, total=False):
     max_episode_steps: int
     learning_rate_schedule: Literal["constant", "linear", "cosine"]
     lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"] | Auto
     optimizer: Literal["sgd", "adam"] | Auto
     initial_log_std: float
@@ -248,8 +287,10 @@ class MVPKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
     normalise_observations: bool | Auto
@@ -257,6 +298,11 @@ class MVPKwargs(Execution, total=False):
     max_episode_steps: int
     learning_rate_schedule: Literal["constant", "linear", "cosine"]
     lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"] | Auto
     optimizer: Literal["sgd", "adam"] | Auto
     initial_log_std: float
@@ -310,12 +356,18 @@ class DQNKwargs(Execution, total=False):
     """Settings of `DQN`."""
 
     learning_rate: float
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     batch_size: int
     gamma: float
     max_episode_steps: int
     learning_rate_schedule: Literal["constant", "linear", "cosine"]
     lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     buffer_size: int
     learning_starts: int
     train_freq: int
@@ -334,12 +386,18 @@ class TD3Kwargs(Execution, total=False):
     """Settings of `TD3`."""
 
     learning_rate: float
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     batch_size: int
     gamma: float
     max_episode_steps: int
     learning_rate_schedule: Literal["constant", "linear", "cosine"]
     lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     buffer_size: int
     learning_starts: int
     train_freq: int
@@ -359,7 +417,8 @@ class MVPIKwargs(Execution, total=False):
     solver: Literal["q_learning", "dqn", "td3"]
     learning_rate: float
     q_learning_rate: float
-    hidden: tuple[int, ...] | list[int]
+    network: Literal["auto", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     batch_size: int
     gamma: float
@@ -371,6 +430,11 @@ class MVPIKwargs(Execution, total=False):
     initial_dual: float
     dual_estimate: Literal["returns", "rewards"]
     episodes_per_iteration: int
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     buffer_size: int
     learning_starts: int
     train_freq: int
@@ -399,8 +463,10 @@ class MeanRiskKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
@@ -408,6 +474,11 @@ class MeanRiskKwargs(Execution, total=False):
     max_episode_steps: int
     learning_rate_schedule: Literal["constant", "linear", "cosine"]
     lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float
@@ -419,6 +490,7 @@ class MeanRiskKwargs(Execution, total=False):
     least_selected: float
     credit: Literal["step", "trajectory"]
     risk_discount: float | Auto
+    risk_gamma: float | Auto
     risk_gae_lambda: float | Auto
     risk_critic_learning_rate: float | Auto
     returns_remembered: int | Auto
@@ -454,8 +526,10 @@ class CVaRKwargs(Execution, total=False):
     mean: Literal["vpg", "ppo"]
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp"] | Auto
-    hidden: tuple[int, ...] | list[int]
+    network: (
+        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    )
+    hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
     normalise_observations: bool | Auto
@@ -463,6 +537,11 @@ class CVaRKwargs(Execution, total=False):
     max_episode_steps: int
     learning_rate_schedule: Literal["constant", "linear", "cosine"]
     lr_schedule: Literal["constant", "linear", "cosine"]
+    activation: Literal["relu", "tanh", "elu", "silu"]
+    activation_fn: Literal["relu", "tanh", "elu", "silu"]
+    layer_norm: bool
+    orthogonal: bool
+    ortho_init: bool
     optimiser: Literal["sgd", "adam"]
     optimizer: Literal["sgd", "adam"]
     initial_log_std: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -14,11 +15,11 @@ from gymnasium.spaces import Box
 from jax import Array
 
 from steadyrl.agents.agent import Agent
-from steadyrl.agents.networks import MLP, ActionRange, ActorParams, DeterministicNetwork
-from steadyrl.agents.replay import ReplaySettings, ReplayUpdate, adam_step
+from steadyrl.agents.networks import ActionRange, ActorParams, Architecture, DeterministicNetwork, Network
+from steadyrl.agents.replay import ReplaySettings, ReplayUpdate, adam_step, fitting_agent
 from steadyrl.base.pytree import Leaf
 from steadyrl.base.settings import setting
-from steadyrl.envs.spaces import feature_count, shown_space
+from steadyrl.envs.spaces import shown_space
 from steadyrl.training.algorithm import Algorithm, Learner, Metrics
 from steadyrl.training.replay_buffer import ReplayBatch, TransitionLayout
 
@@ -54,28 +55,36 @@ class TD3Update(ReplayUpdate):
     """Both critics step towards r + gamma min_i Q_i(s', pi(s') + noise; targets); every second time pi climbs Q_1."""
 
     policy: DeterministicNetwork
-    critic: MLP
+    critic: Network
     settings: Leaf[TD3Settings]
 
     @classmethod
-    def of(cls, settings: TD3Settings, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> TD3Update:
-        """For real-valued actions within bounds."""
+    def of(
+        cls,
+        settings: TD3Settings,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+        function: Callable[[int], Any] | None = None,
+    ) -> TD3Update:
+        """For real-valued actions within bounds; with a `function` that makes networks, see `Architecture`."""
         if not isinstance(action_space, Box):
             raise ValueError(
-                f"{shown_space(action_space)} is not supported by td3: its actions must be a Box. Use dqn."
+                f"{shown_space(action_space)} is not supported by td3: its actions must be a Box. "
+                f"Use {fitting_agent(action_space)}."
             )
-        actions, inputs = ActionRange.of(action_space), feature_count(observation_space)
+        actions = ActionRange.of(action_space)
         if not actions.bounded:
             raise ValueError(
                 f"{shown_space(action_space)} is not supported by td3: every action needs a lowest and a highest value."
             )
-        policy = DeterministicNetwork(MLP((inputs, *settings.hidden, actions.dimensions)), actions)
-        return cls(policy, MLP((inputs + actions.dimensions, *settings.hidden, 1)), settings)
+        layers = Architecture.of(settings, function)
+        policy = DeterministicNetwork(layers.network(observation_space, actions.dimensions), actions)
+        return cls(policy, layers.network(observation_space, 1, actions.dimensions), settings)
 
     @property
     def layout(self) -> TransitionLayout:
         """Actions are stored in halves of their range."""
-        return TransitionLayout(self.policy.mlp.sizes[0], self.policy.range.dimensions)
+        return TransitionLayout(self.policy.mlp.inputs, self.policy.range.dimensions, self.policy.mlp.takes_bytes)
 
     def init(self, key: Array) -> Learner:
         """A policy, two critics, and their target networks."""
@@ -165,4 +174,4 @@ class TD3(Agent):
 
     def build(self) -> Algorithm:
         """A policy and two critics."""
-        return TD3Update.of(self.settings, self.observation_space, self.action_space)
+        return TD3Update.of(self.settings, self.observation_space, self.action_space, self.network_function)

@@ -260,7 +260,8 @@ class VPGUpdate(PolicyGradientUpdate):
 
     def _policy_metrics(self, learner: Learner, batch: Batch, old_log_prob: Array) -> Metrics:
         """Entropy after the last update, and how far the policy moved from the one that sampled the batch."""
-        log_prob, entropy = self.policy.log_prob_and_entropy(learner.theta, batch.observations, batch.actions)
+        given = batch.observations, batch.actions, batch.action_masks
+        log_prob, entropy = self.policy.log_prob_and_entropy(learner.theta, *given)
         table, steps = batch.observations is None, batch.lengths.sum()
         of_steps = batch.state_visits.sum(axis=0) if table else batch.state_visits
         of_pairs = batch.visits.sum(axis=0) if table else batch.visits

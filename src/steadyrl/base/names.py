@@ -20,7 +20,7 @@ def unknown(kind: str, name: str, known: Iterable[str], also: Mapping[str, str] 
     names = sorted(known)
     near = nearest(name, names, also)
     hint = f" Did you mean {near!r}?" if near else ""
-    listing = f" Known: {', '.join(names)}." if len(names) <= 20 else ""
+    listing = f" Known: {', '.join(names)}." if len(names) <= 24 else ""
     return f"unknown {kind} {name!r}.{hint}{listing}"
 
 

@@ -21,6 +21,7 @@ EXTRAS = {
     "tensorboard": ("tensorboardX", "`--log tensorboard`"),
     "wandb": ("wandb", "`--log wandb`: Weights & Biases"),
     "mlflow": ("mlflow-skinny", "`--log mlflow`"),
+    "onnx": ("onnx", "policies as ONNX models, with `steadyrl export`"),
     "ray": ("ray", "runs on many machines, with `--on ray`"),
 }
 """Extra -> the package that it brings, which is also the module to import, and what it is for."""

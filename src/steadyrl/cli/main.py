@@ -15,7 +15,19 @@ from typing import Any
 from steadyrl.base.shown import printable
 from steadyrl.base.signals import TrainingInterruptedError, defer_signals, interruptible
 
-NEED_JAX = ("train", "sweep", "evaluate", "compare", "reproduce", "agents", "frontier", "calibrate", "tune", "watch")
+NEED_JAX = (
+    "train",
+    "sweep",
+    "evaluate",
+    "compare",
+    "export",
+    "reproduce",
+    "agents",
+    "frontier",
+    "calibrate",
+    "tune",
+    "watch",
+)
 """Commands that import it."""
 _STOPPED = 130
 
@@ -116,7 +128,9 @@ def _overview() -> str:
 def _commands() -> dict[str, Callable[..., Any]]:
     """Imported here rather than above: Ctrl-C is handled by now."""
     from steadyrl.cli.calibrate import Calibrate
-    from steadyrl.cli.evaluate import Compare, Evaluate
+    from steadyrl.cli.compare import Compare
+    from steadyrl.cli.evaluate import Evaluate
+    from steadyrl.cli.export import Export
     from steadyrl.cli.frontier import FrontierCommand
     from steadyrl.cli.info import Agents, Doctor
     from steadyrl.cli.report import Report
@@ -135,6 +149,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
         "evaluate": Evaluate,
         "compare": Compare,
         "watch": Watch,
+        "export": Export,
         "reproduce": Reproduce,
         "report": Report,
         "agents": Agents,

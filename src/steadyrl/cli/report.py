@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from steadyrl.cli.arguments import Count, Flag, named
+from steadyrl.cli.arguments import Count, Flag, Progress, named
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Report:
     """Write the page again whenever a run has changed, until Ctrl-C; the page loads itself again meanwhile."""
     every: Count = 10
     """With --watch: how many seconds between two looks at the runs."""
+    films: Progress = True
+    """Film the worst, median and best episode of each method; once, when its runs are complete."""
     open: Flag = False
     """Open the page in a browser, if there is a display."""
 
@@ -45,7 +47,7 @@ class Report:
         if self.watch:
             self._watch()
             return
-        page = write_report(self.folder, self.out, episodes=self.episodes, envs=self.env, warn=warn)
+        page = write_report(self.folder, self.out, episodes=self.episodes, envs=self.env, warn=warn, films=self.films)
         print(f"Page: {page}")
         if self.open:
             show_page(page)
@@ -64,4 +66,7 @@ class Report:
                     show_page(page)
             first = False
 
-        watch(self.folder, self.out, self.episodes, self.env, self.every, written)
+        def failed(reason: str) -> None:
+            print(f"No page yet: {reason} Waiting for a change; Ctrl-C ends that.", file=sys.stderr, flush=True)
+
+        watch(self.folder, self.out, self.episodes, self.env, self.every, written, films=self.films, failed=failed)

@@ -26,7 +26,7 @@ class StoredAgent(NamedTuple):
     @classmethod
     def read(cls, path: Path) -> StoredAgent:
         """From a run folder, or a file written by `Agent.save`."""
-        from steadyrl.agents.agent import from_file
+        from steadyrl.agents.loading import from_file
         from steadyrl.training.run_folder import read_agent
 
         file = read_agent(path)

@@ -157,6 +157,7 @@ class Train:
         from functools import partial
 
         from steadyrl.agents import agent_class
+        from steadyrl.agents.networks.description import with_network_described
         from steadyrl.base.settings import canonical
         from steadyrl.envs.options import checked_options
         from steadyrl.envs.resolve import resolve
@@ -171,7 +172,9 @@ class Train:
         options = checked_options(self.env, options_of(self.env_set))
         given = {**in_file, **pairs_of("--set", self.set)}
         self._plan()  # Mistakes in it are found before the environment is made.
-        chosen = kind.chosen(given, *Source.of(partial(resolve, self.env, **options)).spaces)
+        spaces = Source.of(partial(resolve, self.env, **options)).spaces
+        given = with_network_described(given, spaces[0])
+        chosen = kind.chosen(given, *spaces)
         settings = kind.settings_class(chosen).of_text(chosen)
         plan = dataclasses.replace(self._plan(), **self._evaluations(getattr(settings, "risk_aversion", None)))
         values = {name: getattr(settings, name) for name in canonical(chosen, (type(settings),), warn=False)}

@@ -13,7 +13,7 @@ from steadyrl.cli.arguments import Count, Flag, Pairs, PerhapsCount, named, opti
 from steadyrl.cli.stored_agent import StoredAgent
 
 if TYPE_CHECKING:
-    from steadyrl.evaluation.film.film import Film
+    from steadyrl.evaluation.film.scenes import Film
 
 MP4_FPS, FPS = 30.0, 15.0
 REAL_TIME, SECONDS = 3600.0, 12.0
@@ -124,7 +124,9 @@ class Watch:
 
 def _labelled(stored: list[StoredAgent]) -> dict[str, Any]:
     """The agents by name; by path where names are the same."""
-    names = [one.agent.name for one in stored]
+    from steadyrl.evaluation.agent_looks import agent_title
+
+    names = [agent_title(one.agent.name) for one in stored]
     if len(set(names)) < len(names):
         names = [str(one.path) for one in stored]
     return {

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import gymnasium as gym
 import jax
 import jax.numpy as jnp
-from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from jax import Array
 
 from steadyrl.envs.finite import TRANSPARENT_WRAPPERS
@@ -209,11 +209,15 @@ def _misfit(space: gym.Space[Any], observation: Any) -> str:
         if not isinstance(observation, Mapping) or set(observation) != set(space):
             return f"of type {type(observation).__name__}"
         return next((found for name in space if (found := _misfit(space[name], observation[name]))), "")
+    if isinstance(space, Tuple):
+        if not isinstance(observation, tuple | list) or len(observation) != len(space):
+            return f"of type {type(observation).__name__}"
+        return next((found for own, x in zip(space, observation, strict=True) if (found := _misfit(own, x))), "")
     if not hasattr(observation, "shape"):
         return f"of type {type(observation).__name__}"
-    if isinstance(space, Discrete) and not jnp.issubdtype(observation.dtype, jnp.integer):
+    if isinstance(space, Discrete | MultiDiscrete) and not jnp.issubdtype(observation.dtype, jnp.integer):
         return f"of dtype {observation.dtype}"
-    if isinstance(space, Discrete | Box) and observation.shape != space.shape:
+    if isinstance(space, Discrete | MultiDiscrete | MultiBinary | Box) and observation.shape != space.shape:
         return f"of shape {observation.shape}"
     return ""
 

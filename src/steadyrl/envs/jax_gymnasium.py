@@ -75,6 +75,8 @@ def _in_space(space: gym.Space[Any], observation: Any) -> Any:
     """In NumPy, with the space's dtype."""
     if isinstance(space, gym.spaces.Dict):
         return {name: _in_space(part, observation[name]) for name, part in space.items()}
+    if isinstance(space, gym.spaces.Tuple):
+        return tuple(_in_space(part, own) for part, own in zip(space.spaces, observation, strict=True))
     return np.asarray(observation).astype(space.dtype)
 
 

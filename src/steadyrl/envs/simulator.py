@@ -48,7 +48,11 @@ class StepResult(NamedTuple):
 
 
 class Simulator(Protocol):
-    """Up to `size` episodes at once. An episode depends on its seed and its actions, not on other episodes."""
+    """Up to `size` episodes at once. An episode depends on its seed and its actions, not on other episodes.
+
+    One whose environments may mask actions has `action_masks`: [n, A] bool, which actions are allowed in each slot
+    after the last reset or step there, or None if there are no masks. For several choices at once, A is the sum of all.
+    """
 
     observation_space: gym.Space[Any]
     """Of a single episode."""

@@ -1,17 +1,18 @@
-"""Comparison of two policies: the difference in every risk measure, with confidence intervals."""
+"""Comparison of two policies, or of two methods: the difference in every risk measure, with confidence intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl.envs.resolve import EnvLike
+from steadyrl.evaluation.compare_methods import MethodComparison
 from steadyrl.evaluation.evaluate import check, discount_of, evaluate
-from steadyrl.evaluation.reported import lower_is_better, requested, stacked, statistics
+from steadyrl.evaluation.reported import Metric, Requested, higher_is_better, requested, stacked, statistics
 from steadyrl.evaluation.risk_report import (
     CONFIDENCE,
     Estimate,
@@ -28,6 +29,21 @@ from steadyrl.evaluation.risk_report import (
 )
 
 
+@overload
+def compare(
+    policy_a: Sequence[Any],
+    policy_b: Sequence[Any],
+    env: EnvLike,
+    episodes: int = 100,
+    gamma: float | None = None,
+    deterministic: bool = False,
+    seed: int = 0,
+    measures: str | Iterable[str] = (),
+    metrics: Mapping[str, Metric] | None = None,
+) -> MethodComparison: ...
+
+
+@overload
 def compare(
     policy_a: Any,
     policy_b: Any,
@@ -37,12 +53,30 @@ def compare(
     deterministic: bool = False,
     seed: int = 0,
     measures: str | Iterable[str] = (),
-) -> Comparison:
+    metrics: Mapping[str, Metric] | None = None,
+) -> Comparison: ...
+
+
+def compare(
+    policy_a: Any,
+    policy_b: Any,
+    env: EnvLike,
+    episodes: int = 100,
+    gamma: float | None = None,
+    deterministic: bool = False,
+    seed: int = 0,
+    measures: str | Iterable[str] = (),
+    metrics: Mapping[str, Metric] | None = None,
+) -> Comparison | MethodComparison:
     """Evaluate two policies in the same environment and report a - b for every measure, with confidence intervals.
 
     Example:
         >>> comparison = compare(mean_gini, reinforce, "steadyrl/GuardedMaze-v0", episodes=200)
         >>> print(comparison)  # or comparison.better["gini_deviation"]
+
+    What holds for two policies need not hold for the methods that trained them. With a list of policies for each
+    method, one from each seed of training, the result is a `MethodComparison`: intervals are over seeds and episodes,
+    and it has the probability that a run of a is better than a run of b.
 
     Episode i of both policies starts from the same seed (common random numbers), so randomness that affects both in
     the same way cancels in the difference. Intervals are bootstrapped from pairs of episodes. They are valid however
@@ -50,25 +84,35 @@ def compare(
     without correlation.
 
     Args:
-        policy_a: An agent, an object with `predict`, or a function of the observation, as in `evaluate`.
-        policy_b: The same.
+        policy_a: An agent, an object with `predict`, or a function of the observation, as in `evaluate`; or a list of
+            them, the runs of a method.
+        policy_b: The same; a list if `policy_a` is one.
         env: A Gymnasium id, an environment, or a function that makes one.
         episodes: Number of episodes for each policy, at least 2.
         gamma: Discount factor of `comparison.discounted`; by default the `gamma` of the policies, or 1 if neither
             has one. If they differ, `comparison.discounted` is None: returns with different discounts are not
-            comparable. Undiscounted returns do not depend on it.
+            comparable. Undiscounted returns, of which all of a `MethodComparison` is, do not depend on it.
         deterministic: Whether an agent or `predict` takes its most likely action.
         seed: Seed of the episodes, of an agent's actions and of the intervals.
         measures: Names of further measures, as in `evaluate`.
+        metrics: Measures of your own, as in `evaluate`. Which policy is the better one by them is for you to say.
     """
-    names = tuple(requested(measures))
+    more = requested(measures, metrics)
+    if isinstance(policy_a, list | tuple) or isinstance(policy_b, list | tuple):
+        policies = _runs(policy_a, policy_b)
+        for policy in (*policies[0], *policies[1]):
+            check(policy, env, episodes, seed)
+        of_a, of_b = (
+            [evaluate(one, env, episodes, gamma, deterministic, seed, more) for one in runs] for runs in policies
+        )
+        return MethodComparison.of(of_a, of_b, more)
     for policy in (policy_a, policy_b):
         check(policy, env, episodes, seed)
     a, b = (
-        evaluate(policy, env, episodes, discount, deterministic, seed, names)
+        evaluate(policy, env, episodes, discount, deterministic, seed, more)
         for policy, discount in zip((policy_a, policy_b), _discounts(policy_a, policy_b, gamma), strict=True)
     )
-    return Comparison.of(a, b)
+    return Comparison.of(a, b, more)
 
 
 @dataclass(frozen=True)
@@ -83,10 +127,11 @@ class Comparison(Risk):
     b: RiskReport = field(repr=False)
 
     @classmethod
-    def of(cls, a: RiskReport, b: RiskReport) -> Comparison:
+    def of(cls, a: RiskReport, b: RiskReport, measures: Mapping[str, Requested] | None = None) -> Comparison:
         """Compare two reports with the same number of episodes and seed, in all measures that both have.
 
-        See `discounted` about their discounts.
+        See `discounted` about their discounts. `measures` are those that were asked for; without them, measures of
+        your own are left out, because their functions are not known.
         """
         for name in ("episodes", "seed"):
             if getattr(a, name) != getattr(b, name):
@@ -95,10 +140,14 @@ class Comparison(Risk):
                     f"their episodes cannot be paired. Evaluate both with the same {name}."
                 )
         discounted = None
+        if measures is None:
+            measures = requested(name for name in a.measures if higher_is_better(name) is not None)
+        more = {name: one for name, one in measures.items() if name in a.measures and name in b.measures}
         if a.gamma == b.gamma:
-            discounted = _difference(a.discounted, b.discounted, a.discounted_returns, b.discounted_returns, a.seed)
+            both = a.discounted_returns, b.discounted_returns
+            discounted = _difference(a.discounted, b.discounted, *both, a.seed, more)
         return cls(
-            **vars(_difference(a, b, a.returns, b.returns, a.seed)),
+            **vars(_difference(a, b, a.returns, b.returns, a.seed, more)),
             discounted=discounted,
             facts={name: a.facts[name] - b.facts[name] for name in a.facts if name in b.facts},
             a=a,
@@ -110,7 +159,7 @@ class Comparison(Risk):
         """For each measure of the undiscounted returns, the better policy, "a" or "b"; None if inconclusive.
 
         A difference is conclusive if its interval excludes 0. Higher is better for the mean and CVaR, lower for
-        dispersion and entropic risk.
+        dispersion and entropic risk; for measures of your own it is not known.
         """
         return _better(self)
 
@@ -151,6 +200,18 @@ class Comparison(Risk):
         return "\n\n".join(blocks)
 
 
+def _runs(policy_a: Any, policy_b: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+    """The policies of both methods."""
+    for name, given in (("policy_a", policy_a), ("policy_b", policy_b)):
+        if not isinstance(given, list | tuple):
+            raise TypeError(
+                f"{name} is one policy and the other a list: pass a list of runs for both, such as [agent]."
+            )
+        if not given:
+            raise ValueError(f"{name} is an empty list: pass at least one policy, and 5 or more for useful intervals.")
+    return policy_a, policy_b
+
+
 def _discounts(policy_a: Any, policy_b: Any, gamma: float | None) -> tuple[float, float]:
     """The discount of each policy; one without its own takes that of the other."""
     policies = (policy_a, policy_b)
@@ -162,9 +223,10 @@ def _has_gamma(policy: Any) -> bool:
     return getattr(policy, "gamma", None) is not None
 
 
-def _difference(a: Risk, b: Risk, A: NDArray[np.float64], B: NDArray[np.float64], seed: int) -> Risk:
+def _difference(
+    a: Risk, b: Risk, A: NDArray[np.float64], B: NDArray[np.float64], seed: int, more: Mapping[str, Requested]
+) -> Risk:
     """Every measure of the returns `A` [n] minus that of `B` [n], which are paired by episode."""
-    more = [name for name in a.measures if name in b.measures]
     extremes, functions = (a.minimum - b.minimum, a.maximum - b.maximum), statistics(more)
     values = {name: a.estimates[name].value - b.estimates[name].value for name in functions}
     if a.minimum == a.maximum and b.minimum == b.maximum:
@@ -183,11 +245,10 @@ def _difference(a: Risk, b: Risk, A: NDArray[np.float64], B: NDArray[np.float64]
 
 def _better(difference: Risk) -> dict[str, str | None]:
     winners: dict[str, str | None] = {}
-    lower = lower_is_better(difference.measures)
     for name, (_, low, high) in difference.estimates.items():
-        a_is_higher = True if low > 0 else False if high < 0 else None
-        a_is_better = a_is_higher if a_is_higher is None else a_is_higher != (name in lower)
-        winners[name] = None if a_is_better is None else "a" if a_is_better else "b"
+        a_is_higher, higher = True if low > 0 else False if high < 0 else None, higher_is_better(name)
+        known = a_is_higher is not None and higher is not None
+        winners[name] = ("a" if a_is_higher == higher else "b") if known else None
     return winners
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -17,7 +17,7 @@ from steadyrl.envs.resolve import EnvLike, resolve
 from steadyrl.envs.running_statistics import running_statistics
 from steadyrl.envs.spaces import shown_space
 from steadyrl.evaluation.play import play_policy
-from steadyrl.evaluation.reported import requested
+from steadyrl.evaluation.reported import Metric, requested
 from steadyrl.evaluation.risk_report import RiskReport
 
 MAX_EPISODES = 10_000_000
@@ -31,6 +31,7 @@ def evaluate(
     deterministic: bool = False,
     seed: int = 0,
     measures: str | Iterable[str] = (),
+    metrics: Mapping[str, Metric] | None = None,
 ) -> RiskReport:
     """Play whole episodes and report the mean and the risk of their returns, with confidence intervals.
 
@@ -50,8 +51,10 @@ def evaluate(
             function draws for itself: seed that at its source, or make it deterministic.
         measures: Names of further measures to report, such as "semivariance" or "cvar:0.2", where the number is alpha
             or beta; see `risk.MEASURES`. They are in `report.measures`, by these names.
+        metrics: Measures of your own, such as `{"loss_rate": lambda returns: (returns < 0).mean()}`: functions from the
+            returns [n] of some episodes to a number. They are in `report.measures` too, with intervals.
     """
-    names = tuple(requested(measures))
+    more = requested(measures, metrics)
     check(policy, env, episodes, seed)
     discount = discount_of(policy, gamma)
     made_here = not isinstance(env, gym.Env)
@@ -76,7 +79,7 @@ def evaluate(
         gamma=discount,
         facts=played.metrics,
         seed=seed,
-        measures=names,
+        measures=more,
     )
 
 

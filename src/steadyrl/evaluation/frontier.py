@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from steadyrl import exact
 from steadyrl.base.files import write_atomic
 from steadyrl.evaluation import frontier_figure, frontier_file
+from steadyrl.evaluation.agent_looks import agent_title
 from steadyrl.evaluation.risk_report import CONFIDENCE, Estimate, aligned
 from steadyrl.evaluation.seed_bootstrap import risk_of_seeds
 from steadyrl.exact.mdp import FiniteMDP
@@ -61,8 +62,14 @@ class FrontierPoint:
 
     @property
     def label(self) -> str:
-        """For example `mg 0.5`."""
+        """For example `mg 0.5`, as in files."""
         return self.agent if self.risk_aversion is None else f"{self.agent} {self.risk_aversion:.4g}"
+
+    @property
+    def title(self) -> str:
+        """For example `MG, lambda 0.5`."""
+        title = agent_title(self.agent)
+        return title if self.risk_aversion is None else f"{title}, lambda {self.risk_aversion:.4g}"
 
 
 class ExactPoint(NamedTuple):

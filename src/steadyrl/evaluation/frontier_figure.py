@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steadyrl.evaluation.agent_looks import agent_colours, agent_title
 from steadyrl.evaluation.histogram import check_picture
 
 if TYPE_CHECKING:
@@ -19,8 +20,9 @@ AXES = {
     "standard_deviation": "standard deviation",
     "cvar_10": "CVaR 10 %: mean of the worst tenth (more is safer)",
 }
-COLOURS = ("#4c72b0", "#c44e52", "#55a868", "#8172b3", "#dd8452", "#64b5cd", "#937860")
 MARKERS = "osD^vPX"
+LIMIT = "#b3261e"
+"""The colour of the limit of a calibration; no agent has it."""
 PALE = 0.3
 """Opacity of dominated points."""
 REACH = 1.5
@@ -59,16 +61,18 @@ def _draw_panel(panel: Axes, frontier: Frontier, measure: str) -> None:
         panel.plot(x, y, "s", color="#9aa5b1", ms=9, alpha=0.8, zorder=1)
     x, y = [getattr(point, measure).value for point in hull], [point.mean.value for point in hull]
     panel.plot(x, y, "-", color="#1f2933", lw=1.2, zorder=2, label="hull")
-    for number, agent in enumerate(dict.fromkeys(point.agent for point in frontier.points)):
-        style: dict[str, Any] = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
-        panel.plot([], [], ls="", ms=6, label=agent, **style)
+    agents = dict.fromkeys(point.agent for point in frontier.points)
+    colours = agent_colours(agents)
+    for number, agent in enumerate(agents):
+        style: dict[str, Any] = {"color": colours[agent], "marker": MARKERS[number % len(MARKERS)]}
+        panel.plot([], [], ls="", ms=6, label=agent_title(agent), **style)
         for point in (point for point in frontier.points if point.agent == agent):
             pale = any(point is other for other in behind)
             _draw_point(panel, point, measure, PALE if pale else 1.0, style)
     _label_points(panel, frontier, measure)
     limit = frontier.details.get("limit")
     if limit:
-        line: dict[str, Any] = {"color": "#c44e52", "ls": ":", "lw": 1.4, "zorder": 1}
+        line: dict[str, Any] = {"color": LIMIT, "ls": ":", "lw": 1.4, "zorder": 1}
         if limit["measure"] == "mean":
             panel.axhline(limit["bound"], label="limit", **line)
         elif limit["measure"] == measure:
@@ -85,6 +89,8 @@ def _draw_point(panel: Axes, point: FrontierPoint, measure: str, alpha: float, s
 
 def _label_points(panel: Axes, frontier: Frontier, measure: str) -> None:
     """The lambdas of points that are not dominated, those at nearly the same place in one label."""
+    from matplotlib.patheffects import withStroke
+
     behind = frontier.dominated(measure)
     ahead = [point for point in frontier.points if not any(point is other for other in behind)]
     labelled = [point for point in ahead if point.risk_aversion is not None]
@@ -104,6 +110,7 @@ def _label_points(panel: Axes, frontier: Frontier, measure: str) -> None:
         on_the_left = x[first] < sum(limits_of(frontier, measure)) / 2
         place: dict[str, Any] = {"xytext": (7 if on_the_left else -7, 7), "ha": "left" if on_the_left else "right"}
         place |= {"textcoords": "offset points", "fontsize": 8, "zorder": 4}
+        place["path_effects"] = [withStroke(linewidth=3, foreground="white")]  # Readable across the hull.
         panel.annotate(f"$\\lambda$ {text}", (x[first], y[first]), **place)
 
 
@@ -144,7 +151,7 @@ def _caption(frontier: Frontier) -> str:
     text = f"{frontier.env}{f' ({options})' if options else ''}: {seeds} seed{'s' * (seeds > 1)}; bars: 95 % intervals"
     text += " over seeds and episodes" if seeds > 1 else " over episodes"
     text += "; pale: dominated"
-    if left_out := [point.label for point in outside(frontier)]:
+    if left_out := [point.title for point in outside(frontier)]:
         more = f" and {len(left_out) - 4} more" if len(left_out) > 4 else ""
-        text += f"\noutside the picture, dominated: {', '.join(left_out[:4])}{more}"
+        text += f"\noutside the picture, dominated: {'; '.join(left_out[:4])}{more}"
     return text

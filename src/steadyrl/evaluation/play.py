@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -61,6 +63,13 @@ class Played(NamedTuple):
         """From the rewards of all steps, [n, T]."""
         return cls(rewards.sum(axis=-1), discounted_returns(rewards, gamma), metrics)
 
+    def picked(self, numbers: Sequence[int]) -> Played:
+        """These episodes alone."""
+        rows = np.asarray(numbers, int)
+        metrics = {name: values[rows] for name, values in self.metrics.items()}
+        scripts = tuple(self.scripts[number] for number in numbers) if self.scripts else ()
+        return Played(self.returns[rows], self.discounted_returns[rows], metrics, scripts)
+
     @classmethod
     def joined(cls, parts: Sequence[Played]) -> Played:
         """One after the other."""
@@ -93,23 +102,36 @@ def play_policy(
 
     With `keep_scripts` only where the environment itself can play them again; that rules out EnvPool.
     """
-    how = _How(deterministic, gamma, keep_scripts)
-    policy_seed = evaluation_stream_seed(seed, EvaluationStream.POLICY)
-    if isinstance(policy, Agent) and (replays_outcomes(env) or not keep_scripts):
-        compiled = _play_compiled(policy, env, episodes, policy_seed, how)
+    return _play(policy, env, range(episodes), seed, _How(deterministic, gamma, keep_scripts))
+
+
+def replay_numbered(agent: Agent, env: gym.Env[Any, Any], numbers: Sequence[int], seed: int) -> Played:
+    """Some of the episodes of `play_policy`, by their numbers, with scripts.
+
+    The others are played only where an episode depends on those before it, or where all cost no more than one.
+    """
+    return _play(agent, env, numbers, seed, _How(deterministic=False, gamma=agent.gamma, keep_scripts=True))
+
+
+def _play(policy: Any, env: gym.Env[Any, Any], numbers: Sequence[int], seed: int, how: _How) -> Played:
+    policy_seed, until = evaluation_stream_seed(seed, EvaluationStream.POLICY), max(numbers) + 1
+    if isinstance(policy, Agent) and (replays_outcomes(env) or not how.keep_scripts):
+        compiled = _play_compiled(policy, env, until, policy_seed, how)
         if compiled is not None:
-            return compiled
-    seeds = [evaluation_stream_seed(seed, EvaluationStream.EPISODES, index) for index in range(episodes)]
+            return compiled.picked(numbers)
+    seed_of = partial(evaluation_stream_seed, seed, EvaluationStream.EPISODES)
     if isinstance(policy, Agent):
+        seeds = [seed_of(number) for number in numbers]
         in_jax = _play_in_jax(policy, env, seeds, how)
         if in_jax is not None:
             return in_jax
-        simulator = _fast(policy, env, min(episodes, SIDE_BY_SIDE), keep_scripts)
+        simulator = _fast(policy, env, min(len(seeds), SIDE_BY_SIDE), how.keep_scripts)
         if simulator is not None:
             actor = _RowwiseActor(**vars(policy.actor()))
             return _play_fast(actor, simulator, str(env), seeds, how)
-    acts = _PolicyActs(_act_function(policy, env.action_space, policy_seed, deterministic))
-    return _play_one_by_one(acts, env, seeds, how)
+    acts = _PolicyActs(_act_function(policy, env.action_space, policy_seed, how.deterministic))
+    # The random stream of a policy runs through all its episodes.
+    return _play_one_by_one(acts, env, [seed_of(number) for number in range(until)], how).picked(numbers)
 
 
 def _play_compiled(agent: Agent, env: gym.Env[Any, Any], episodes: int, seed: int, how: _How) -> Played | None:
@@ -196,12 +218,10 @@ class _RowwiseActor(Actor):
     episodes are played, and physics amplify the difference.
     """
 
-    def act(self, features: Any, noise: Any) -> Any:
+    def act(self, features: Any, noise: Any, masks: Any = None) -> Any:
         """See `Actor`."""
-        noises = [None] * len(features) if noise is None else noise[:, None]
-        return np.concatenate(
-            [super(_RowwiseActor, self).act(*row) for row in zip(features[:, None], noises, strict=True)]
-        )
+        each = ([None] * len(features) if x is None else x[:, None] for x in (features, noise, masks))
+        return np.concatenate([super(_RowwiseActor, self).act(*row) for row in zip(*each, strict=True)])
 
 
 def _play_one_by_one(acts: _PolicyActs, env: gym.Env[Any, Any], seeds: list[int], how: _How) -> Played:
@@ -225,16 +245,16 @@ def _play_one_by_one(acts: _PolicyActs, env: gym.Env[Any, Any], seeds: list[int]
 class _PolicyActs:
     """Any policy as `Acts`, for one episode at a time with the environment's own observations."""
 
-    def __init__(self, act: Callable[[Any, bool], Any]) -> None:
+    def __init__(self, act: Callable[[Any, bool, Any], Any]) -> None:
         self._act, self.episode_start = act, True
 
     def features(self, observations: Any) -> Any:
         """Unchanged."""
         return observations
 
-    def act(self, features: Any, noise: Any) -> Any:
+    def act(self, features: Any, noise: Any, masks: Any = None) -> Any:
         """[action]."""
-        action = self._act(features[0], self.episode_start)
+        action = self._act(features[0], self.episode_start, None if masks is None else masks[0])
         self.episode_start = False
         return [action]
 
@@ -243,27 +263,38 @@ class _PolicyActs:
         return actions
 
 
-def _act_function(policy: Any, space: gym.Space[Any], seed: int, deterministic: bool) -> Callable[[Any, bool], Any]:
-    """`act(observation, episode_start)` of any policy. An agent's actions are not checked: they are in its space."""
+def _act_function(
+    policy: Any, space: gym.Space[Any], seed: int, deterministic: bool
+) -> Callable[[Any, bool, Any], Any]:
+    """`act(observation, episode_start, action_mask)` of any policy, with None for no mask.
+
+    An agent's actions are not checked: they are in its space.
+    """
     if isinstance(policy, Agent):
         act = policy.act_function(seed, deterministic)
-        return lambda observation, _: act(observation)
+        return lambda observation, _, mask: act(observation) if mask is None else act(observation, mask)
     if callable(getattr(policy, "predict", None)):
         return _predict_function(policy, space, deterministic)
-    return lambda observation, _: _checked_action(policy(observation), space)
+    return lambda observation, _, mask: _checked_action(policy(observation), space)
 
 
-def _predict_function(policy: Any, space: gym.Space[Any], deterministic: bool) -> Callable[[Any, bool], Any]:
-    """Acts by `predict`, passing a recurrent policy its state from step to step, anew in each episode."""
+def _predict_function(policy: Any, space: gym.Space[Any], deterministic: bool) -> Callable[[Any, bool, Any], Any]:
+    """Acts by `predict`, passing a recurrent policy its state from step to step, anew in each episode.
+
+    Masks go to a `predict` that takes `action_masks`, as that of sb3-contrib does.
+    """
     state: Any = None
+    takes_masks = _takes_masks(policy.predict)
 
-    def act(observation: Any, episode_start: bool) -> Any:
+    def act(observation: Any, episode_start: bool, mask: Any) -> Any:
         nonlocal state
+        masks = {"action_masks": mask} if takes_masks and mask is not None else {}
         prediction = policy.predict(
             observation,
             state=None if episode_start else state,
             episode_start=np.array([episode_start]),
             deterministic=deterministic,
+            **masks,
         )
         if not (isinstance(prediction, tuple) and len(prediction) == 2):
             raise TypeError(
@@ -277,14 +308,21 @@ def _predict_function(policy: Any, space: gym.Space[Any], deterministic: bool) -
     return act
 
 
+def _takes_masks(predict: Any) -> bool:
+    try:
+        return "action_masks" in inspect.signature(predict).parameters
+    except (TypeError, ValueError):  # It has no signature that can be read.
+        return False
+
+
 def _checked_action(action: Any, space: gym.Space[Any]) -> Any:
-    """`action` as the space holds it: an int in Discrete, an array of the space's precision in Box."""
+    """`action` as the space holds it: an int in Discrete, else an array of the space's precision."""
     valid = action
     if isinstance(space, gym.spaces.Discrete):
         array = _array(action)
         if array.size == 1 and array.dtype.kind in "iub":
             valid = int(array.item())
-    elif isinstance(space, gym.spaces.Box):
+    elif isinstance(space, gym.spaces.Box | gym.spaces.MultiDiscrete | gym.spaces.MultiBinary):
         valid = _array(action)
         if np.can_cast(valid.dtype, space.dtype, casting="same_kind"):
             valid = valid.astype(space.dtype)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steadyrl.evaluation.histogram import draw_histogram, text_histogram
-from steadyrl.evaluation.reported import REPORTED, requested, stacked, statistics
+from steadyrl.evaluation.reported import REPORTED, Metric, requested, stacked, statistics
 from steadyrl.risk.sample import as_returns
 
 CONFIDENCE = 0.95
@@ -87,35 +87,38 @@ class RiskReport(Risk):
     def from_returns(
         cls,
         returns: ArrayLike,
-        discounted_returns: ArrayLike,
-        gamma: float,
-        facts: Mapping[str, Any],
-        seed: int,
+        discounted_returns: ArrayLike | None = None,
+        gamma: float = 1.0,
+        facts: Mapping[str, Any] | None = None,
+        seed: int = 0,
         measures: str | Iterable[str] = (),
+        metrics: Mapping[str, Metric] | None = None,
     ) -> RiskReport:
-        """Create a report from the returns of finished episodes.
+        """Create a report from the returns of finished episodes, which may have been played anywhere.
 
         Args:
             returns: The undiscounted return of each episode, [n].
-            discounted_returns: The discounted return of each episode, [n], in the same order.
+            discounted_returns: The discounted return of each episode, [n], in the same order; by default `returns`.
             gamma: The discount factor of `discounted_returns`.
             facts: Episode metrics, name -> [n]; the report holds their means.
             seed: Seed of the bootstrap; the same seed gives the same intervals.
             measures: Names of further measures, such as "semivariance" or "cvar:0.2"; see `risk.MEASURES`.
+            metrics: Measures of your own: name -> a function from returns [n] to a number.
         """
-        names = tuple(requested(measures))
-        R, R_gamma = _as_sample(returns), _as_sample(discounted_returns)
+        more = requested(measures, metrics)
+        R = _as_sample(returns)
+        R_gamma = R if discounted_returns is None else _as_sample(discounted_returns)
         if len(R) != len(R_gamma):
             raise ValueError(
                 f"{len(R)} returns and {len(R_gamma)} discounted returns: each episode needs one of each. "
                 "Pass both for the same episodes."
             )
-        undiscounted = measure_risk(R, seed, names)
+        undiscounted = measure_risk(R, seed, more)
         return cls(
             **vars(undiscounted),
-            discounted=undiscounted if np.array_equal(R, R_gamma) else measure_risk(R_gamma, seed, names),
+            discounted=undiscounted if np.array_equal(R, R_gamma) else measure_risk(R_gamma, seed, more),
             gamma=float(gamma),
-            facts={name: float(np.mean(values)) for name, values in facts.items()},
+            facts={name: float(np.mean(values)) for name, values in (facts or {}).items()},
             seed=int(seed),
             returns=R,
             discounted_returns=R_gamma,
@@ -167,6 +170,8 @@ class RiskReport(Risk):
 def measure_risk(returns: ArrayLike, seed: int, measures: str | Iterable[str] = ()) -> Risk:
     """All measures of a sample [n] of at least two returns, and the `measures` by name, with confidence intervals.
 
+    `measures` may also be what `requested` returns.
+
     Intervals are bootstrapped: BCa (bias-corrected and accelerated) for n from 3 to 1000 and percentile intervals
     otherwise, from 2000 resamples up to n = 10,000 and from 20,000,000 / n, but at least 200, for larger n. A measure
     that BCa cannot handle, such as one that is equal in all resamples, gets a percentile interval. The interval of a
@@ -182,7 +187,7 @@ def measure_risk(returns: ArrayLike, seed: int, measures: str | Iterable[str] = 
     if worst == best:
         # Exactly 0: floating-point error in the mean would give a deviation of about 1e-17.
         constant, zero = Estimate(worst, worst, worst), Estimate(0.0, 0.0, 0.0)
-        known = {name: Estimate(*3 * (one.of_constant(worst),)) for name, one in more.items()}
+        known = {name: Estimate(*3 * (one.of_constant(R),)) for name, one in more.items()}
         return Risk(constant, zero, zero, zero, constant, constant, minimum=worst, maximum=best, measures=known)
     functions = statistics(more)
     statistic = stacked(functions)

@@ -28,8 +28,11 @@ class NumpyPolicy(Protocol):
         """[steps, ...]: the random numbers of the next `steps` actions of one episode."""
         ...
 
-    def act(self, parameters: Any, observations: Any, noise: Any) -> Any:
-        """[..., a]: an action for each observation [..., inputs]; the most likely one if `noise` is None."""
+    def act(self, parameters: Any, observations: Any, noise: Any, masks: Any = None) -> Any:
+        """[..., a]: an action for each observation [..., inputs]; the most likely one if `noise` is None.
+
+        With `masks` [..., A], only actions where they are True.
+        """
         ...
 
     def to_space(self, actions: Any) -> Any:
@@ -102,13 +105,15 @@ class Actor:
         inputs = self.normalize(features)
         return inputs if self.levels is None else with_levels(inputs, self.levels, self.observation_space is None)
 
-    def act(self, features: Any, noise: Any) -> Any:
+    def act(self, features: Any, noise: Any, masks: Any = None) -> Any:
         """[k, ...]: an action for each row of features; the most likely one if `noise` is None."""
         inputs = self.inputs(features)
+        given = () if masks is None else (masks,)
         if self.blocks is None:
-            return self.policy.act(self.parameters, inputs, noise)
+            return self.policy.act(self.parameters, inputs, noise, *given)
         noise = None if noise is None else self.blocks.split(noise)
-        return self.blocks.join(self.policy.act(self.parameters, self.blocks.split(inputs), noise))
+        given = tuple(map(self.blocks.split, given))
+        return self.blocks.join(self.policy.act(self.parameters, self.blocks.split(inputs), noise, *given))
 
     def to_space(self, actions: Any) -> Any:
         """The actions in the form of the environment's action space."""

@@ -18,10 +18,14 @@ from threadpoolctl import ThreadpoolController
 
 from steadyrl.envs.episode_metrics import MetricNames, stack_metrics
 from steadyrl.envs.simulator import Simulator, SlotError, StepResult
+from steadyrl.envs.spaces import allows, outside
 from steadyrl.rollouts.acting import ActionNoise, Actor, of_episodes
 from steadyrl.rollouts.episodes import Episodes
 
 SCALE_REWARDS = "Scale the rewards, for example with gymnasium.wrappers.TransformReward."
+
+
+NO_ACTION = "Allow at least one, or end the episode."
 
 
 class FaultyEnvironmentError(ValueError):
@@ -43,8 +47,8 @@ class Acts(Protocol):
         """The observations of k episodes as inputs of `act`."""
         ...
 
-    def act(self, features: Any, noise: Any) -> Any:
-        """[k, ...]: an action for each episode."""
+    def act(self, features: Any, noise: Any, masks: Any = None) -> Any:
+        """[k, ...]: an action for each episode, one of those that the masks [k, A] allow, if there are any."""
         ...
 
     def to_space(self, actions: Any) -> Any:
@@ -65,6 +69,10 @@ class StepBatch(NamedTuple):
     """Features after the step."""
     done: Any
     """[k] bool: whether the episode terminated or was truncated."""
+    action_masks: Any = None
+    """[k, A] bool: which actions were allowed before the step; None if there are no masks."""
+    next_action_masks: Any = None
+    """[k, A] bool: after the step."""
 
 
 class _Wave(NamedTuple):
@@ -74,6 +82,7 @@ class _Wave(NamedTuple):
     last_observations: dict[int, Any]
     terminated: dict[int, bool]
     metrics: dict[int, dict[str, float]]
+    last_masks: dict[int, Any]
 
 
 class Limits(NamedTuple):
@@ -128,7 +137,17 @@ def collect(
         last_observations=np.stack([wave.last_observations[s] for wave in waves for s in sorted(wave.terminated)]),
         terminated=np.array([wave.terminated[s] for wave in waves for s in sorted(wave.terminated)]),
         episode_metrics=stacked_metrics([wave.metrics[s] for wave in waves for s in sorted(wave.terminated)], limits),
+        **_masks_of(waves, padded),
     )
+
+
+def _masks_of(waves: Sequence[_Wave], padded: Callable[[Any], Any]) -> dict[str, Any]:
+    """The masks of `Episodes`, if there are any."""
+    masks = [step.action_masks for wave in waves for step in wave.steps]
+    if masks[0] is None:
+        return {}
+    last = [wave.last_masks[s] for wave in waves for s in sorted(wave.terminated)]
+    return {"action_masks": padded(np.concatenate(masks)), "last_action_masks": np.stack(last)}
 
 
 def stacked_metrics(episodes: Sequence[dict[str, float]], limits: Limits) -> dict[str, Any]:
@@ -141,7 +160,7 @@ def stacked_metrics(episodes: Sequence[dict[str, float]], limits: Limits) -> dic
 
 def _play_wave(simulator: Simulator, actor: Actor, seeds: Sequence[int], limits: Limits, deterministic: bool) -> _Wave:
     """Play episodes at the same time, until the last one has ended."""
-    wave = _Wave([], {}, {}, {})
+    wave = _Wave([], {}, {}, {}, {})
     noise = None if deterministic else ActionNoise(actor.policy, seeds)
     current = actor
 
@@ -157,6 +176,8 @@ def _play_wave(simulator: Simulator, actor: Actor, seeds: Sequence[int], limits:
             wave.last_observations[slot] = step.next_observations[row]
             wave.terminated[slot] = bool(step.result.terminated[row])
             wave.metrics[slot] = step.result.episode_metrics.get(slot, {})
+            if step.next_action_masks is not None:
+                wave.last_masks[slot] = step.next_action_masks[row]
     return wave
 
 
@@ -167,18 +188,30 @@ def iterate_steps(
     active, t = np.arange(len(seeds)), 0
     try:
         features = _features(actor(), simulator.observation_space, simulator.reset(seeds), active)
+        masks: Any = getattr(simulator, "action_masks", None)
+        masks = None if masks is None else masks[active]
+        after_masks: Any = None
         while active.size:
             if t == limits.max_episode_steps:
                 remedy = "Give the environment a time limit (max_episode_steps=...), or raise max_episode_steps."
                 raise SlotError(int(active[0]), "no end", remedy)
             current = actor()
-            actions = current.act(features, None if noise is None else noise.at(t, active))
+            drawn = None if noise is None else noise.at(t, active)
+            if masks is None:
+                actions = current.act(features, drawn)
+            else:
+                check_masks(simulator.action_space, masks, active)
+                actions = current.act(features, drawn, masks)
             t += 1
             result = simulator.step(active, current.to_space(actions))
             _check_rewards(result.rewards, active, limits.max_reward)
             after = _features(current, simulator.observation_space, result.observations, active)
             done = result.terminated | result.truncated
-            yield StepBatch(active, features, actions, result, after, done)
+            if masks is not None:
+                after_masks = simulator.action_masks[active]  # type: ignore[attr-defined]
+            yield StepBatch(active, features, actions, result, after, done, masks, after_masks)
+            if masks is not None:
+                masks = after_masks[~done]
             active, features = (active[~done], after[~done]) if done.any() else (active, after)
     except SlotError as error:
         first = limits.first_episode
@@ -190,6 +223,13 @@ def iterate_steps(
         ) from error.__cause__
 
 
+def check_masks(action_space: gym.Space[Any], masks: Any, active: Any) -> None:
+    """An error for a mask [k, A] that allows no action, or nothing for one of several choices."""
+    allowed = allows(action_space, masks)
+    if not allowed.all():
+        raise SlotError(int(active[allowed.argmin()]), "an action mask that allows no action", NO_ACTION)
+
+
 def single_threaded_blas() -> AbstractContextManager[Any]:
     """A context in which NumPy's matrix products use one thread: small ones can take 100 times longer with several."""
     limit: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
@@ -198,10 +238,10 @@ def single_threaded_blas() -> AbstractContextManager[Any]:
 
 def _features(actor: Acts, space: gym.Space[Any], observations: Any, active: Any) -> Any:
     """The features of the observations, after checking that these are valid."""
-    if isinstance(space, gym.spaces.Discrete):
-        outside = (observations < space.start) | (observations >= space.start + space.n)
-        if outside.any():
-            row = int(outside.argmax())
+    if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
+        wrong = outside(space, observations)
+        if wrong.any():
+            row = int(wrong.argmax())
             raise SlotError(int(active[row]), f"observation {observations[row]} that is not in {space}")
     features = actor.features(observations)
     _check_finite(features, active, "observation")

@@ -22,3 +22,7 @@ class Episodes(NamedTuple):
     """[n] bool: whether the episode terminated, rather than being truncated by a time limit."""
     episode_metrics: dict[str, Any]
     """name -> [n]: the metrics that the environment reports for each episode, such as `goal_rate`."""
+    action_masks: Any = None
+    """[n, T, A] bool: which actions were allowed before each step; None if there are no masks."""
+    last_action_masks: Any = None
+    """[n, A] bool: after the last step."""

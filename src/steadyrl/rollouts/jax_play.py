@@ -14,12 +14,13 @@ import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.spaces import Dict, Discrete
+from gymnasium.spaces import Dict, Discrete, MultiDiscrete, Tuple
 from jax import Array
 
+from steadyrl.envs.images import is_image
 from steadyrl.envs.jax_env import JaxModel, action_key, reset_key, step_key
 from steadyrl.envs.jax_simulator import episode_keys
-from steadyrl.envs.spaces import is_image
+from steadyrl.envs.spaces import choices, keeps_bytes, parts_of
 from steadyrl.rollouts.acting import with_levels
 from steadyrl.rollouts.episodes import Episodes
 
@@ -152,10 +153,16 @@ def observation_features(space: gym.Space[Any], of_states: bool) -> Callable[[An
     """`envs.spaces.features` of one observation in JAX; for tables, the index of the state."""
 
     def features(observation: Any, space: gym.Space[Any] = space) -> Array:
-        if isinstance(space, Dict):
-            return jnp.concatenate([features(observation[name], part) for name, part in space.items()])
+        if isinstance(space, Dict | Tuple):
+            rows = [features(observation[key], part) for key, part in parts_of(space)]
+            return jnp.concatenate([row / 255 if row.dtype == jnp.uint8 else row for row in rows])
         if isinstance(space, Discrete):
             return jax.nn.one_hot(observation - int(space.start), int(space.n))
+        if isinstance(space, MultiDiscrete):
+            numbers = zip((observation - space.start).ravel(), choices(space), strict=True)
+            return jnp.concatenate([jax.nn.one_hot(number, n) for number, n in numbers])
+        if keeps_bytes(space):
+            return jnp.asarray(observation, jnp.uint8).reshape(-1)
         row = jnp.asarray(observation, jnp.float32).reshape(-1)
         return row / 255 if is_image(space) else row
 

@@ -13,6 +13,7 @@ import numpy as np
 from steadyrl.base.machine import usable_cores
 from steadyrl.base.shown import shown
 from steadyrl.envs.source import Source
+from steadyrl.rollouts.simulators.masks import ActionMasks
 
 MEASURED_SECONDS = 1.0
 SECONDS_TOGETHER, SECONDS_ALONE = 12e-6, 70e-6
@@ -81,10 +82,20 @@ def _measured(source: Source, episodes: int) -> int:
 def step_seconds(env: gym.Env[Any, Any], limit: float = MEASURED_SECONDS) -> float:
     """Seconds of a step with random actions, resets included, measured for `limit` seconds."""
     env.action_space.seed(0)
+    masks = ActionMasks(env.action_space)
     start, steps, done = time.perf_counter(), 0, True
     while time.perf_counter() - start < limit or not steps:
         if done:
-            env.reset(seed=steps)
-        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            masks.after_reset(0, 1, env, env.reset(seed=steps)[1])
+        _, _, terminated, truncated, info = env.step(_random_action(env, masks.current))
         steps, done = steps + 1, bool(terminated or truncated)
+        if masks.current is not None:
+            masks.after_step(0, info)
     return (time.perf_counter() - start) / steps
+
+
+def _random_action(env: gym.Env[Any, Any], masks: Any) -> Any:
+    """An action that is allowed."""
+    if masks is None or not isinstance(env.action_space, gym.spaces.Discrete):
+        return env.action_space.sample()
+    return env.action_space.sample(mask=masks[0].astype(np.int8))

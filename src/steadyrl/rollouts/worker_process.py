@@ -24,8 +24,8 @@ from steadyrl.rollouts.collector import Limits, collect
 from steadyrl.rollouts.episodes import Episodes
 from steadyrl.rollouts.simulators.gymnasium import GymnasiumSimulator
 
-ARRAYS = ("observations", "actions", "rewards", "last_observations", "terminated")
-"""The parts of `Episodes` that a worker returns; the mask of one episode is all ones."""
+ARRAYS = ("observations", "actions", "rewards", "last_observations", "terminated", "action_masks", "last_action_masks")
+"""The parts of `Episodes` that a worker returns, the last two only if there are action masks. `mask` is all ones."""
 
 
 def work(pipe: Connection, memory: SharedArrays) -> None:
@@ -72,11 +72,16 @@ def _play_all(
         try:
             episode = _play(simulator, *batch, *content)
             metrics = {name: float(values[0]) for name, values in episode.episode_metrics.items()}
-            answer: Any = ("played", memory.write([getattr(episode, name) for name in ARRAYS]), metrics)
+            answer: Any = ("played", memory.write(_arrays(episode)), metrics)
         except Exception as error:
             check_interrupted()
             answer = ("failed", *_sendable(error))
         pipe.send(answer)
+
+
+def _arrays(episode: Episodes) -> list[Any]:
+    arrays = [getattr(episode, name) for name in ARRAYS]
+    return [array for array in arrays if array is not None]
 
 
 def _play(

@@ -191,7 +191,7 @@ def _error(kind: str, error: Exception, text: str) -> Exception:
 
 def _joined(played: Sequence[Any], limits: Limits) -> Episodes:
     """Episodes with their arrays padded to the length of the longest."""
-    arrays = [dict(zip(ARRAYS, parts, strict=True)) for parts, _ in played]
+    arrays = [dict(zip(ARRAYS, parts, strict=False)) for parts, _ in played]
     lengths = [episode["rewards"].shape[1] for episode in arrays]
 
     def padded(values: list[Any]) -> Any:
@@ -211,4 +211,6 @@ def _joined(played: Sequence[Any], limits: Limits) -> Episodes:
         last_observations=np.concatenate(of("last_observations")),
         terminated=np.concatenate(of("terminated")),
         episode_metrics=stacked_metrics([metrics for _, metrics in played], limits),
+        action_masks=padded(of("action_masks")) if "action_masks" in arrays[0] else None,
+        last_action_masks=np.concatenate(of("last_action_masks")) if "action_masks" in arrays[0] else None,
     )

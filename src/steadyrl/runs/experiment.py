@@ -43,6 +43,11 @@ class Variant:
     name: str
     options: dict[str, Any]
 
+    @property
+    def folder(self) -> str:
+        """The name of the folder of its runs."""
+        return self.name.replace(" ", "-")
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -128,7 +133,7 @@ class Experiment:
                 agent=method.agent,
                 settings=method.settings,
                 seeds=range(scale.seeds),
-                folder=out / variant.name.replace(" ", "-") / method.name,
+                folder=out / variant.folder / method.name,
                 title=f"{variant.name}  {method.title}",
                 plan=plan,
                 engine=self.engine,

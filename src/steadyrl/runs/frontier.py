@@ -117,7 +117,8 @@ def frontier(
     """How much return less risk costs: train with several risk aversions, and compare mean and risk.
 
     Example:
-        >>> found = frontier("steadyrl/GuardedMaze-v0", agents=["mg", "reinforce"], risk_aversion="0:2:5")
+        >>> maze = "steadyrl/GuardedMaze-v0"
+        >>> found = frontier(maze, agents=["mg", "reinforce"], risk_aversion="0:2:5")
         >>> print(found)  # found.hull, found.plot("frontier.png"), found.save("frontier.json")
 
     With a trained agent whose risk aversion can be chosen afterwards, nothing is trained:

@@ -56,8 +56,8 @@ def default_space(agent: Any) -> Space:
     data, settings = _tables(), agent.settings
     chosen = getattr(settings, "mean", None) or getattr(settings, "solver", None) or agent.name
     part = {"reinforce": "vpg"}.get(chosen, chosen)
-    network = getattr(settings, "network", None)
-    tables = [data["parts"].get(f"{part}_{network}" if network else part, {}), data["agents"].get(agent.name, {})]
+    of_network = f"{part}_{'table' if getattr(settings, 'network', None) == 'table' else 'mlp'}"
+    tables = [data["parts"].get(of_network) or data["parts"].get(part, {}), data["agents"].get(agent.name, {})]
     known = vars(settings)
     lines = {name: line for table in tables for name, line in table.items() if name in known}
     # With credit for whole trajectories there is no risk critic.

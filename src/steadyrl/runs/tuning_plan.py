@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steadyrl.agents import AGENTS
 from steadyrl.base.names import unknown
 from steadyrl.envs.resolve import resolve
-from steadyrl.evaluation.reported import REPORTED, lower_is_better, requested, statistics
+from steadyrl.evaluation.reported import REPORTED, higher_is_better, requested, statistics
 from steadyrl.evaluation.risk_report import MAX_DRAWS
 from steadyrl.evaluation.seed_bootstrap import MIN_RESAMPLES
 from steadyrl.runs.final_evaluation import EPISODES
@@ -67,7 +67,7 @@ class TunePlan:
     @property
     def lower_is_better(self) -> set[str]:
         """Which measures are better if they are lower."""
-        return lower_is_better(name for name in (*self.objectives, self.measure) if name not in REPORTED)
+        return {name for name in (*self.objectives, self.measure) if not higher_is_better(name)}
 
     def values(self, returns: Sequence[NDArray[np.float64]]) -> tuple[float, ...]:
         """The objectives of a trial, from the returns of each seed's evaluation episodes."""
@@ -127,7 +127,7 @@ def lower_bound(returns: Sequence[NDArray[np.float64]], measure: str, risk_avers
     seeds = rng.integers(len(table), size=(resamples, len(table), 1))
     drawn = table[seeds, rng.integers(n, size=(resamples, len(table), n))].reshape(resamples, -1)
     known = [] if measure in REPORTED else [measure]
-    sign = 1 if measure in lower_is_better(known) else -1
+    sign = -1 if higher_is_better(measure) else 1
     J = drawn.mean(axis=-1)
     if risk_aversion:
         J = J - risk_aversion * sign * np.asarray(statistics(known)[measure](drawn))

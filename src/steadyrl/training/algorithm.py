@@ -81,8 +81,20 @@ class Online(Algorithm, Protocol):
         """How it acts with the table after so many steps: the policy and its parameters."""
         ...
 
-    def learn_step(self, table: Any, state: Any, action: Any, reward: float, next_state: Any, terminal: bool) -> float:
-        """Change the table in place, and return the error of its prediction."""
+    def learn_step(
+        self,
+        table: Any,
+        state: Any,
+        action: Any,
+        reward: float,
+        next_state: Any,
+        terminal: bool,
+        next_mask: Any = None,
+    ) -> float:
+        """Change the table in place, and return the error of its prediction.
+
+        `next_mask` [A] says which actions are allowed in the next state; None for all.
+        """
         ...
 
 

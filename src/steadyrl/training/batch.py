@@ -46,6 +46,10 @@ class EpisodeBatch(NamedTuple):
     """[n]: what each episode was played with besides its observations, which it is a part of; see `training.dial`."""
     rows: Rows = WHOLE
     """Which episode each row is of."""
+    action_masks: Any = None
+    """[K, L, A] bool: see `Episodes`."""
+    last_action_masks: Any = None
+    """[n, A] bool: see `Episodes`."""
 
     @classmethod
     def of(cls, episodes: Episodes, gamma: float, inputs: Callable[[Any], Any], levels: Any = None) -> EpisodeBatch:
@@ -65,6 +69,8 @@ class EpisodeBatch(NamedTuple):
             terminated=episodes.terminated,
             discounts=discount_factors(gamma, T + padding).astype(np.float32),
             levels=levels,
+            action_masks=None if episodes.action_masks is None else pad(episodes.action_masks),
+            last_action_masks=episodes.last_action_masks,
         )
 
     def packed(self) -> EpisodeBatch:
@@ -89,6 +95,7 @@ class EpisodeBatch(NamedTuple):
             mask=pack(self.mask),
             discounts=pack(np.broadcast_to(self.discounts, (n, L))),
             rows=rows,
+            action_masks=None if self.action_masks is None else pack(self.action_masks),
         )
 
     @property
@@ -183,6 +190,8 @@ class Batch(NamedTuple):
     """The same trajectories, step by step."""
     levels: Array | None = None
     """[n]: see `EpisodeBatch`."""
+    action_masks: Array | None = None
+    """[K, L, A] bool: see `Episodes`."""
 
     @property
     def rows(self) -> Rows:
@@ -201,11 +210,12 @@ class Batch(NamedTuple):
         squared_rewards_to_go: Array,
         steps: Steps,
         levels: Array | None = None,
+        action_masks: Array | None = None,
     ) -> Batch:
         """A batch with its sums."""
         sums = visits.sum(axis=-1), rewards_to_go.sum(axis=-1)
         given = observations, actions, visits, rewards_to_go, returns, lengths, squared_rewards_to_go
-        return cls(*given, *sums, steps, levels)
+        return cls(*given, *sums, steps, levels, action_masks)
 
     def with_credit(self, credit: Array) -> Batch:
         """The batch with `credit` [K, T] of each step added to the rewards to go that weigh log pi.
@@ -258,6 +268,7 @@ def batch_from_episodes(episodes: EpisodeBatch, gamma: Any) -> Batch:
         squared_rewards_to_go=rows.total((g**2).sum(axis=-1)),
         steps=steps_from_episodes(episodes),
         levels=None if episodes.levels is None else jnp.asarray(episodes.levels),
+        action_masks=None if episodes.action_masks is None else jnp.asarray(episodes.action_masks),
     )
 
 

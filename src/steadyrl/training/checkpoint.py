@@ -28,7 +28,7 @@ from steadyrl.training.algorithm import Trainee
 from steadyrl.training.checkpoint_header import DIGESTS, NOTE, from_metadata, not_an_agent, to_metadata
 
 _ROWS, _ADDED = "memory/rows", "memory/added"
-_DTYPES = ("BOOL", "U32", "I32", "I64", "F32", "F64")
+_DTYPES = ("BOOL", "U8", "U32", "I32", "I64", "F32", "F64")
 """What safetensors calls the types of arrays that agents consist of."""
 
 
@@ -126,7 +126,11 @@ def restore(agent: Trainee, file: AgentFile) -> dict[str, Any]:
     structure = jax.tree.structure(agent.learner)
     agent.learner = jax.tree.unflatten(structure, [jnp.asarray(arrays[name]) for name in expected])
     if agent.replay_buffer is not None and rows is not None:
-        if added.shape or added < len(rows) or rows.shape != agent.replay_buffer.shape_after(added):
+        buffer, with_masks = agent.replay_buffer, agent.replay_buffer.width + sum(spaces.choices(agent.action_space))
+        if rows.shape[1:] == (with_masks,) and with_masks > buffer.width:
+            buffer.widen(with_masks)
+        wrong = rows.dtype != buffer.dtype or rows.shape != buffer.shape_after(added)
+        if added.shape or added < len(rows) or wrong:
             raise ValueError(f"{path} does not hold the replay buffer of a {header['agent']} agent: it was altered.")
         agent.replay_buffer.restore(rows, int(added))
     agent.iterations, agent.episodes, agent.timesteps = (header[k] for k in ("iterations", "episodes", "timesteps"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,29 +27,69 @@ class ReplayBatch(NamedTuple):
     """[U, B]: 1 where the value of the next observation does not count, else 0."""
     timesteps: Any
     """The number of environment steps so far."""
+    next_masks: Any = None
+    """[U, B, A] bool: which actions are allowed after the step; None if all are."""
 
 
 class TransitionLayout(NamedTuple):
-    """Where in a row the parts of a transition are."""
+    """Where in a row the parts of a transition are.
+
+    Where actions are masked, the mask of the next observation is at the end of the row, which is then wider. Images
+    make rows of bytes: both observations, then the four bytes of each other number.
+    """
 
     inputs: int
     """How many numbers an observation is."""
     outputs: int
     """How many numbers an action is."""
+    in_bytes: bool = False
+    """Whether observations are bytes."""
 
     @property
     def width(self) -> int:
-        """Of a row."""
-        return 2 * self.inputs + self.outputs + 2
+        """Of a row without a mask."""
+        return 2 * self.inputs + (self.outputs + 2) * (4 if self.in_bytes else 1)
 
-    def row(self, observation: Any, action: Any, reward: float, next_observation: Any, terminal: bool) -> Any:
+    @property
+    def dtype(self) -> Any:
+        """Of a row."""
+        return np.uint8 if self.in_bytes else np.float32
+
+    def row(
+        self,
+        observation: Any,
+        action: Any,
+        reward: float,
+        next_observation: Any,
+        terminal: bool,
+        next_mask: Any = None,
+    ) -> Any:
         """A transition as a row."""
-        return np.concatenate([observation, np.ravel(action), [reward], next_observation, [terminal]], dtype=np.float32)
+        if self.in_bytes:
+            numbers = np.concatenate([np.ravel(action), [reward, terminal]], dtype=np.float32).view(np.uint8)
+            parts = [observation, next_observation, numbers]
+        else:
+            parts = [observation, np.ravel(action), [reward], next_observation, [terminal]]
+        return np.concatenate(parts if next_mask is None else [*parts, next_mask], dtype=self.dtype, casting="unsafe")
 
     def parts(self, rows: Any, timesteps: Any) -> ReplayBatch:
-        """The parts of rows [U, B, width], drawn after so many steps."""
+        """The parts of rows [U, B, width], drawn after so many steps; in NumPy or in JAX."""
         s, a = self.inputs, self.inputs + self.outputs
-        return ReplayBatch(rows[..., :s], rows[..., s:a], rows[..., a], rows[..., a + 1 : -1], rows[..., -1], timesteps)
+        masks = rows[..., self.width :] > 0 if rows.shape[-1] > self.width else None
+        rows = rows[..., : self.width]
+        if self.in_bytes:
+            numbers = _floats(rows[..., 2 * s :])
+            given = rows[..., :s], numbers[..., :-2], numbers[..., -2], rows[..., s : 2 * s], numbers[..., -1]
+        else:
+            given = rows[..., :s], rows[..., s:a], rows[..., a], rows[..., a + 1 : -1], rows[..., -1]
+        return ReplayBatch(*given, timesteps, masks)
+
+
+def _floats(rows: Any) -> Any:
+    """[..., 4 m] bytes to [..., m] numbers of 32 bits."""
+    if isinstance(rows, np.ndarray):
+        return np.ascontiguousarray(rows).view(np.float32)
+    return jax.lax.bitcast_convert_type(rows.reshape(*rows.shape[:-1], -1, 4), jnp.float32)
 
 
 class ReplayBuffer:
@@ -56,9 +98,9 @@ class ReplayBuffer:
     A policy that is only used needs no room for them, so there is none before `allocate`.
     """
 
-    def __init__(self, width: int, capacity: int) -> None:
-        self._width, self._capacity = width, capacity
-        self._rows = np.empty((0, width), np.float32)
+    def __init__(self, width: int, capacity: int, dtype: Any = np.float32) -> None:
+        self._width, self._capacity, self._dtype = width, capacity, np.dtype(dtype)
+        self._rows = np.empty((0, width), dtype)
         self.added = 0
         self._overwritten: list[Any] = []
 
@@ -66,11 +108,11 @@ class ReplayBuffer:
         """Make room for all rows, if there is none yet; the system provides the memory as it fills."""
         if len(self._rows):
             return
-        check_memory("buffer_size", self._capacity, 4.0 * self._width * self._capacity)
+        check_memory("buffer_size", self._capacity, float(self.nbytes))
         try:
-            self._rows = np.empty((self._capacity, self._width), np.float32)
+            self._rows = np.empty((self._capacity, self._width), self._dtype)
         except MemoryError:
-            needed = 4e-9 * self._width * self._capacity
+            needed = 1e-9 * self.nbytes
             raise ValueError(
                 f"buffer_size={self._capacity}: the system refuses the {needed:,.1f} GB of such a replay buffer. "
                 "Lower buffer_size."
@@ -82,10 +124,28 @@ class ReplayBuffer:
     @property
     def nbytes(self) -> int:
         """Its size when it is full."""
-        return 4 * self._width * self._capacity
+        return int(self._dtype.itemsize) * self._width * self._capacity
 
     @property
-    def rows(self) -> NDArray[np.float32]:
+    def dtype(self) -> Any:
+        """Of the rows."""
+        return self._dtype
+
+    @property
+    def width(self) -> int:
+        """Of a row."""
+        return self._width
+
+    def widen(self, width: int) -> None:
+        """Make room for rows of that width, before the first one is added."""
+        assert not self.added
+        allocated, self._width = len(self._rows) > 0, width
+        self._rows = np.empty((0, width), self._dtype)
+        if allocated:
+            self.allocate()
+
+    @property
+    def rows(self) -> NDArray[Any]:
         """All rows: row k was added as number k, k + capacity, ..."""
         return self._rows[: len(self)]
 
@@ -120,13 +180,15 @@ class ReplayBuffer:
         self._rows[: len(rows)] = rows
         self.added = added
 
-    def latest(self, count: int) -> NDArray[np.float32]:
+    def latest(self, count: int) -> NDArray[Any]:
         """[at most count, width]: the rows that were added last, the oldest of them first."""
         places = np.arange(self.added - min(count, len(self)), self.added) % self._capacity
         return self._rows[places]
 
-    def sample(self, generator: np.random.Generator, updates: int, batch: int) -> NDArray[np.float32]:
+    def sample(self, generator: np.random.Generator, updates: int, batch: int) -> NDArray[Any]:
         """[updates, batch, width]: sampled uniformly and independently from all rows."""
-        check_memory("gradient_steps", updates, updates * batch * (8.0 + 4.0 * self._rows.shape[1]))
+        check_memory(
+            "gradient_steps", updates, updates * batch * (8.0 + float(self._dtype.itemsize) * self._rows.shape[1])
+        )
         drawn = generator.integers(len(self), size=(updates, batch))
         return self._rows.take(drawn, axis=0)

@@ -92,6 +92,18 @@ class Rows(NamedTuple):
         _, before = jax.lax.scan(later, jnp.zeros_like(x[0, 0]), (x.sum(axis=-1), self.continued))
         return within + before[:, None]
 
+    def later(self, x: Array, mask: Array, ahead: Array, at_end: Array) -> Array:
+        """[K, B]: x of the step that comes `ahead` steps [K, B] later; after the last of n episodes, `at_end` [n].
+
+        `mask` is 1 for the steps of episodes, else 0.
+        """
+        K, B = x.shape
+        # The rows of an episode follow each other: its steps do too, if all are put in line.
+        first = self.spread(self.first)[:, None] if self.split else jnp.arange(K)[:, None]
+        end = first * B + self.spread(self.total(mask.sum(axis=-1))).astype(jnp.int32)[:, None]
+        place = jnp.arange(K * B).reshape(K, B) + jnp.minimum(ahead, K * B).astype(jnp.int32)
+        return jnp.where(place < end, x.reshape(-1)[jnp.minimum(place, K * B - 1)], self.spread(at_end)[:, None])
+
     def fold(self, i: Array, body: Callable[[Any, Part], Any], carry: Any) -> Any:
         """`carry = body(carry, part)` for each part of episode `i`, with several rows in a part."""
         K, start, stop = len(self.episode), self.first[i], self.stop[i]

@@ -30,6 +30,8 @@ class Transitions(NamedTuple):
     """[n, T] bool: false in the padding."""
     returns: Array
     """[n]: R, the discounted return of each episode."""
+    next_masks: Array | None = None
+    """[n, T, A] bool: which actions are allowed after the step; None if there are no masks."""
 
 
 def transitions_from_plays(tables: Tables, plays: Plays, discounts: Array) -> Transitions:
@@ -55,18 +57,24 @@ def transitions_from_episodes(episodes: EpisodeBatch) -> Transitions:
     mask = jnp.asarray(episodes.mask) > 0
     last = _last(mask)
     observations = jnp.asarray(episodes.observations)
-    following = jnp.roll(observations, -1, axis=1)
-    at_end = jnp.asarray(episodes.last_observations)[:, None]
-    wide = last.reshape(*last.shape, *(1,) * (observations.ndim - 2))
+
+    def following(x: Array, at_end: Array) -> Array:
+        wide = last.reshape(*last.shape, *(1,) * (x.ndim - 2))
+        return jnp.where(wide, at_end[:, None], jnp.roll(x, -1, axis=1))
+
+    next_masks = None
+    if episodes.action_masks is not None:
+        next_masks = following(jnp.asarray(episodes.action_masks), jnp.asarray(episodes.last_action_masks))
     return Transitions(
         observations=observations,
         actions=jnp.asarray(episodes.actions),
         rewards=jnp.asarray(episodes.rewards, jnp.float32),
-        next_observations=jnp.where(wide, at_end, following),
+        next_observations=following(observations, jnp.asarray(episodes.last_observations)),
         terminated=last & jnp.asarray(episodes.terminated)[:, None],
         last=last,
         mask=mask,
         returns=episodes.returns,
+        next_masks=next_masks,
     )
 
 

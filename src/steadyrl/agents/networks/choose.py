@@ -5,40 +5,42 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
 from steadyrl.agents.networks.action_range import ActionRange
+from steadyrl.agents.networks.architecture import Architecture
 from steadyrl.agents.networks.categorical import CategoricalNetwork
+from steadyrl.agents.networks.description import CUSTOM
 from steadyrl.agents.networks.dialled_tables import (
     DialledQuantileTable,
     DialledSoftmaxTable,
     DialledValueTable,
     Knots,
 )
-from steadyrl.agents.networks.mlp import MLP, ValueNetwork
+from steadyrl.agents.networks.mlp import ValueNetwork
+from steadyrl.agents.networks.multi_categorical import Heads, MultiCategoricalNetwork
 from steadyrl.agents.networks.normal import NormalNetwork
 from steadyrl.agents.networks.normalised_value import NormalisedValue
 from steadyrl.agents.networks.protocols import Policy, Value
-from steadyrl.agents.networks.quantiles import QuantileNetwork, QuantileTable
+from steadyrl.agents.networks.quantiles import HIDDEN, QUANTILES, QuantileNetwork, QuantileTable
 from steadyrl.agents.networks.tables import SoftmaxTable, ValueTable
-from steadyrl.envs.spaces import feature_count
+from steadyrl.envs.images import large_images
 
 
 def networks_for(
     observation_space: gym.Space[Any],
     action_space: gym.Space[Any],
-    network: str,
-    hidden: tuple[int, ...],
+    architecture: Architecture,
     initial_log_std: float,
     initial_output_scale: float = 1.0,
     normalise_values: bool = False,
     levels: tuple[float, float] | None = None,
 ) -> tuple[Policy, Value]:
-    """A table for each state and action, or networks with `hidden` layers; with a level as one more input, if given.
+    """A table for each state and action, or networks; with a level as one more input, if given.
 
     `levels` are the lowest and the highest one; see `training.dial`.
     """
-    if network == "table":
+    if architecture.kind == "table":
         assert isinstance(observation_space, Discrete)
         assert isinstance(action_space, Discrete)
         S, A = int(observation_space.n), int(action_space.n)
@@ -46,17 +48,19 @@ def networks_for(
             knots = Knots(*levels)
             return DialledSoftmaxTable(S, A, knots), DialledValueTable(S, knots)
         return SoftmaxTable(S, A), ValueTable(S)
-    inputs = feature_count(observation_space) + (levels is not None)
-    value = (NormalisedValue if normalise_values else ValueNetwork)(MLP((inputs, *hidden, 1)))
+    more = int(levels is not None)
+    value = (NormalisedValue if normalise_values else ValueNetwork)(architecture.network(observation_space, 1, more))
     if isinstance(action_space, Discrete):
-        return CategoricalNetwork(
-            MLP((inputs, *hidden, int(action_space.n))), int(action_space.start), initial_output_scale
-        ), value
+        network = architecture.network(observation_space, int(action_space.n), more)
+        return CategoricalNetwork(network, int(action_space.start), initial_output_scale), value
+    if isinstance(action_space, MultiDiscrete | MultiBinary):
+        heads = Heads.of(action_space)
+        network = architecture.network(observation_space, sum(heads.numbers), more)
+        return MultiCategoricalNetwork(network, heads, initial_output_scale), value
     assert isinstance(action_space, Box)
     actions = ActionRange.of(action_space)
-    return NormalNetwork(
-        MLP((inputs, *hidden, actions.dimensions)), actions, initial_log_std, initial_output_scale
-    ), value
+    network = architecture.network(observation_space, actions.dimensions, more)
+    return NormalNetwork(network, actions, initial_log_std, initial_output_scale), value
 
 
 def quantiles_for(
@@ -67,4 +71,8 @@ def quantiles_for(
         assert isinstance(observation_space, Discrete)
         S = int(observation_space.n)
         return QuantileTable(S) if levels is None else DialledQuantileTable(S, Knots(*levels))
-    return QuantileNetwork.of(feature_count(observation_space) + (levels is not None))
+    # One more for the time.
+    more = 1 + (levels is not None)
+    if network == CUSTOM:
+        network = "cnn" if large_images(observation_space) else "mlp"
+    return QuantileNetwork(Architecture(network, HIDDEN).network(observation_space, QUANTILES, more))

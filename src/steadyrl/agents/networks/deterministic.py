@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from steadyrl.agents.networks.action_range import ActionRange
-from steadyrl.agents.networks.mlp import MLP, Layers
+from steadyrl.agents.networks.mlp import Layers
+from steadyrl.agents.networks.protocols import Network
 
 
 class ActorParams(NamedTuple):
@@ -25,14 +26,14 @@ class ActorParams(NamedTuple):
 class DeterministicNetwork:
     """Tanh of a network's output, in halves of the range of actions; noise around it is clipped to the range."""
 
-    mlp: MLP
+    mlp: Network
     range: ActionRange
 
     def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
         """[steps, d]: standard normal."""
         return generator.standard_normal((steps, self.range.dimensions), dtype=np.float32)
 
-    def act(self, parameters: ActorParams, observations: Any, noise: Any) -> Any:
+    def act(self, parameters: ActorParams, observations: Any, noise: Any, masks: Any = None) -> Any:
         """[k, d]: the policy's action, with noise while exploring, or a uniformly random one."""
         if noise is not None and np.isinf(parameters.spread):
             return 2 * ndtr(noise) - 1  # A normal number's rank is uniform.

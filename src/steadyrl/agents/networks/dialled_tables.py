@@ -18,8 +18,9 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from steadyrl.agents.networks.masks import masked
 from steadyrl.agents.networks.quantiles import TABLE_QUANTILES
-from steadyrl.agents.networks.tables import draw, gumbel
+from steadyrl.agents.networks.tables import draw, gumbel, of_rows
 from steadyrl.training.batch import EveryState
 
 KNOTS = 4
@@ -65,12 +66,19 @@ class DialledSoftmaxTable:
         """All zeros: every action equally likely at every level."""
         return jnp.zeros((self.knots.number, self.n_states, self.n_actions))
 
-    def log_prob(self, parameters: Array, observations: Any, actions: Array | None) -> Array:
+    def log_prob(
+        self, parameters: Array, observations: Any, actions: Array | None, masks: Array | None = None
+    ) -> Array:
         """Log pi(a|s) for each observation and each of its actions; all actions of `EveryState`."""
-        return self.log_prob_and_entropy(parameters, observations, actions)[0]
+        return self.log_prob_and_entropy(parameters, observations, actions, masks)[0]
 
-    def log_prob_and_entropy(self, parameters: Array, observations: Any, actions: Array | None) -> tuple[Array, Array]:
+    def log_prob_and_entropy(
+        self, parameters: Array, observations: Any, actions: Array | None, masks: Array | None = None
+    ) -> tuple[Array, Array]:
         """Also the entropy of each state's row."""
+        if masks is not None:
+            assert actions is not None
+            return of_rows(self.knots.mixed(parameters, observations), actions, masks)
         table = jax.nn.log_softmax(self.knots.mixed(parameters, observations))
         entropy = -(jnp.exp(table) * table).sum(axis=-1)
         return table if actions is None else jnp.take_along_axis(table, actions, axis=-1), entropy
@@ -87,9 +95,9 @@ class DialledSoftmaxTable:
         """See `gumbel`."""
         return jax.random.gumbel(key, (self.n_actions,))
 
-    def act(self, parameters: Any, observations: Any, noise: Any) -> Any:
+    def act(self, parameters: Any, observations: Any, noise: Any, masks: Any = None) -> Any:
         """An action for each (state, level)."""
-        return draw(self.knots.mixed(parameters, observations), noise)
+        return draw(masked(self.knots.mixed(parameters, observations), masks), noise)
 
     def act_jax(self, parameters: Array, observations: Array, noise: Array | None) -> Array:
         """An action for each (state, level)."""

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steadyrl.agents.networks.masks import masked
+
 
 class QTable(NamedTuple):
     """What an `EpsilonGreedyTable` acts by."""
@@ -28,12 +30,13 @@ class EpsilonGreedyTable:
         """[steps, 1 + A]: whether to take any action, and a number for each of them, of which the highest wins."""
         return generator.random((steps, 1 + self.n_actions), dtype=np.float32)
 
-    def act(self, parameters: QTable, observations: Any, noise: Any) -> Any:
+    def act(self, parameters: QTable, observations: Any, noise: Any, masks: Any = None) -> Any:
         """[k]: an action for each state."""
-        values = parameters.values[observations]
+        values = masked(parameters.values[observations], masks)
         if noise is None:
             return values.argmax(axis=-1)
         eligible = (values == values.max(axis=-1, keepdims=True)) | (noise[:, :1] < parameters.epsilon)
+        eligible = eligible if masks is None else eligible & masks
         return np.where(eligible, noise[:, 1:], -1).argmax(axis=-1)
 
     def to_space(self, actions: Any) -> Any:

@@ -13,7 +13,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from steadyrl.agents.networks.action_range import ActionRange
-from steadyrl.agents.networks.mlp import MLP
+from steadyrl.agents.networks.protocols import Network
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class NormalNetwork:
     bounds: the likelihood is that of the sample, the environment gets it clipped (deviation 30).
     """
 
-    mlp: MLP
+    mlp: Network
     range: ActionRange
     initial_log_std: float = field(compare=False)  # Not part of what an update is compiled for, as the next.
     initial_output_scale: float = field(default=1.0, compare=False)
@@ -34,12 +34,22 @@ class NormalNetwork:
         log_std = jnp.full(self.range.dimensions, self.initial_log_std, jnp.float32)
         return {"mean": self.mlp.init(key, self.initial_output_scale), "log_std": log_std}
 
-    def log_prob(self, parameters: dict[str, Any], observations: Array | None, actions: Array | None) -> Array:
+    def log_prob(
+        self,
+        parameters: dict[str, Any],
+        observations: Array | None,
+        actions: Array | None,
+        masks: Any = None,
+    ) -> Array:
         """Log of the density at each of P actions: [..., inputs] and [..., P, d] to [..., P]."""
         return self.log_prob_and_entropy(parameters, observations, actions)[0]
 
     def log_prob_and_entropy(
-        self, parameters: dict[str, Any], observations: Array | None, actions: Array | None
+        self,
+        parameters: dict[str, Any],
+        observations: Array | None,
+        actions: Array | None,
+        masks: Any = None,
     ) -> tuple[Array, Array]:
         """Also the entropy before actions are clipped, which is the same at every observation."""
         assert observations is not None, "only tables have a probability for every state"
@@ -63,7 +73,7 @@ class NormalNetwork:
         """[d]: standard normal."""
         return jax.random.normal(key, (self.range.dimensions,))
 
-    def act(self, parameters: dict[str, Any], observations: Any, noise: Any) -> Any:
+    def act(self, parameters: dict[str, Any], observations: Any, noise: Any, masks: Any = None) -> Any:
         """[k, d]: a sample, or the mean."""
         mean = self.mlp.apply_numpy(parameters["mean"], observations)
         mean = np.tanh(mean) if self.range.bounded else mean

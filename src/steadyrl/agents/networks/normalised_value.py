@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from steadyrl.agents.networks.mlp import MLP, Layers
+from steadyrl.agents.networks.mlp import Layers
+from steadyrl.agents.networks.protocols import Network
 from steadyrl.agents.networks.running_scale import RunningScale
 
 
@@ -24,7 +25,7 @@ class NormalisedParameters(NamedTuple):
 class NormalisedValue:
     """V(s) = mean + std * network(s), with the running mean and standard deviation of the targets."""
 
-    mlp: MLP
+    mlp: Network
 
     def init(self, key: Array) -> NormalisedParameters:
         """Parameters to start from, with values near 0."""

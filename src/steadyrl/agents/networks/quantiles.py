@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jax import Array
 
-from steadyrl.agents.networks.mlp import MLP, Layers
+from steadyrl.agents.networks.mlp import MLP
+from steadyrl.agents.networks.protocols import Network
 
 QUANTILES = 32
 """How many a network has, at the levels (k + 1/2) / QUANTILES."""
@@ -22,7 +23,7 @@ HIDDEN = (64, 64)
 class QuantileNetwork:
     """Quantiles given an observation and a time."""
 
-    mlp: MLP
+    mlp: Network
     passes: ClassVar[int] = 10
     minibatch_size: ClassVar[int | None] = 256
 
@@ -31,15 +32,15 @@ class QuantileNetwork:
         """For observations of so many numbers."""
         return cls(MLP((inputs + 1, *HIDDEN, QUANTILES)))
 
-    def init(self, key: Array) -> Layers:
+    def init(self, key: Array) -> Any:
         """Parameters to start from."""
         return self.mlp.init(key)
 
-    def __call__(self, parameters: Layers, observations: Array, times: Array) -> Array:
+    def __call__(self, parameters: Any, observations: Array, times: Array) -> Array:
         """[..., inputs] and [...] to [..., QUANTILES]."""
         return self.mlp(parameters, jnp.concatenate([observations, times[..., None]], axis=-1))
 
-    def at_level(self, parameters: Layers, level: float) -> Layers:
+    def at_level(self, parameters: Any, level: float) -> Any:
         """The parameters without the last input before the time, which is a level."""
         return self.mlp.with_input_fixed(parameters, -2, level)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
+
+from steadyrl.agents.networks.masks import masked
 
 
 @dataclass(frozen=True)
@@ -25,14 +27,20 @@ class SoftmaxTable:
         """All zeros: every action equally likely."""
         return jnp.zeros((self.n_states, self.n_actions))
 
-    def log_prob(self, parameters: Array, observations: Array | None, actions: Array | None) -> Array:
+    def log_prob(
+        self, parameters: Array, observations: Array | None, actions: Array | None, masks: Array | None = None
+    ) -> Array:
         """Log pi(a|s) for each state and each of its actions."""
-        return self.log_prob_and_entropy(parameters, observations, actions)[0]
+        return self.log_prob_and_entropy(parameters, observations, actions, masks)[0]
 
     def log_prob_and_entropy(
-        self, parameters: Array, observations: Array | None, actions: Array | None
+        self, parameters: Array, observations: Array | None, actions: Array | None, masks: Array | None = None
     ) -> tuple[Array, Array]:
         """Also the entropy of each state's row."""
+        if masks is not None:  # The same state may have other masks at other times.
+            assert observations is not None
+            assert actions is not None
+            return of_rows(parameters[observations], actions, masks)
         table = jax.nn.log_softmax(parameters)
         entropy = -(jnp.exp(table) * table).sum(axis=-1)
         if observations is None:
@@ -51,9 +59,9 @@ class SoftmaxTable:
         """See `gumbel`."""
         return jax.random.gumbel(key, (self.n_actions,))
 
-    def act(self, parameters: Any, observations: Any, noise: Any) -> Any:
+    def act(self, parameters: Any, observations: Any, noise: Any, masks: Any = None) -> Any:
         """An action for each state."""
-        return draw(parameters[observations], noise)
+        return draw(masked(parameters[observations], masks), noise)
 
     def act_jax(self, parameters: Array, observations: Array, noise: Array | None) -> Array:
         """An action for each state."""
@@ -69,10 +77,37 @@ class SoftmaxTable:
 class ProbabilityTable(SoftmaxTable):
     """A policy that is given as its table of probabilities, such as one that follows from action values."""
 
-    def act(self, parameters: Any, observations: Any, noise: Any) -> Any:
+    def act(self, parameters: Any, observations: Any, noise: Any, masks: Any = None) -> Any:
         """An action for each state."""
         with np.errstate(divide="ignore"):
-            return draw(np.log(parameters[observations]), noise)
+            return draw(masked(np.log(parameters[observations]), masks), noise)
+
+
+class GreedyParams(NamedTuple):
+    """What a `GreedyTable` acts by."""
+
+    probabilities: Any
+    """[S, A]."""
+    values: Any
+    """[S, A]."""
+    epsilon: float
+    """The share of actions that are any, equally likely."""
+
+
+@dataclass(frozen=True)
+class GreedyTable(ProbabilityTable):
+    """A `ProbabilityTable` that follows from action values: where actions are masked, it follows from the others."""
+
+    def act(self, parameters: GreedyParams, observations: Any, noise: Any, masks: Any = None) -> Any:
+        """An action for each state."""
+        if masks is None:
+            return super().act(parameters.probabilities, observations, noise)
+        values = masked(parameters.values[observations], masks)
+        best = (values == values.max(axis=-1, keepdims=True)) & masks
+        shares, epsilon = (x / x.sum(axis=-1, keepdims=True) for x in (best, masks)), parameters.epsilon
+        of_best, of_any = shares
+        with np.errstate(divide="ignore"):
+            return draw(np.log((1 - epsilon) * of_best + epsilon * of_any), noise)
 
 
 @dataclass(frozen=True)
@@ -93,6 +128,12 @@ class ValueTable:
 def gumbel(generator: np.random.Generator, steps: int, n_actions: int) -> NDArray[np.float32]:
     """[steps, A]: with it, the largest of log p_a + noise_a is a draw from p, which is quicker than a running sum."""
     return generator.gumbel(size=(steps, n_actions)).astype(np.float32)
+
+
+def of_rows(rows: Array, actions: Array, masks: Array | None) -> tuple[Array, Array]:
+    """Log pi of actions [..., P] and the entropy [...], from logits [..., A] of the actions that are allowed."""
+    table = jax.nn.log_softmax(masked(rows, masks))
+    return jnp.take_along_axis(table, actions, axis=-1), -(jnp.exp(table) * table).sum(axis=-1)
 
 
 def draw(logits: Any, noise: Any) -> Any:

@@ -18,6 +18,9 @@ from steadyrl.evaluation.play import MAX_STEPS, Script
 from steadyrl.rollouts.collector import Limits, iterate_steps
 from steadyrl.rollouts.simulators.single import SingleEnvSimulator
 
+CURVE = "#265ca8"
+"""The colour of the curve of a policy that is no agent."""
+
 
 class Recording(NamedTuple):
     """An episode with pictures of some of its steps."""
@@ -38,6 +41,8 @@ class Recording(NamedTuple):
     """Compressed; see `picture`."""
     size: tuple[int, int]
     """Width and height of the pictures."""
+    colour: str = CURVE
+    """Of the curve of its return, as #rrggbb."""
 
     @property
     def episode_return(self) -> float:
@@ -132,7 +137,7 @@ class _Camera(gym.Wrapper[Any, Any, Any, Any]):
         """Unchanged; see `Acts`."""
         return observations
 
-    def act(self, features: Any, noise: Any) -> Any:
+    def act(self, features: Any, noise: Any, masks: Any = None) -> Any:
         """[action]: that of the script."""
         if self._step == len(self._script.actions):
             raise ValueError(

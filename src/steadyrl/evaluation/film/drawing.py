@@ -17,7 +17,7 @@ MIN_PANEL, GAP = 200, 8
 """Pixels: narrower panels would cut their captions; the margin around panels."""
 _HEADER, _LINE, _CURVE = 40, 18, 40
 PAPER, INK, MUTED, RULE = (255, 255, 255), (28, 31, 36), (96, 102, 112), (222, 225, 230)
-CURVE, STRUCK, STRUCK_LIGHT = (38, 92, 168), (200, 30, 30), (250, 205, 200)
+STRUCK, STRUCK_LIGHT = (200, 30, 30), (250, 205, 200)
 
 
 class Style(NamedTuple):
@@ -132,9 +132,9 @@ def _draw_curve(
         for at, value in enumerate(recording.returns[: step + 1])
     ]
     if len(points) > 1:
-        draw.line(points, CURVE, 2)
+        draw.line(points, recording.colour, 2)
     x, y = points[-1]
-    draw.ellipse((x - 2, y - 2, x + 2, y + 2), CURVE)
+    draw.ellipse((x - 2, y - 2, x + 2, y + 2), recording.colour)
 
 
 def style_of(recordings: Sequence[Recording], fresh_steps: int, note: str) -> Style:

@@ -7,7 +7,7 @@ import io
 import itertools
 import subprocess
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from steadyrl.base.files import check_writable, name_write_errors, write_atomic
 
 Frames = Callable[[], Iterator[tuple[Image.Image, float]]]
 """Makes the pictures of a film anew, each with the seconds for which it is shown."""
+Colour = tuple[int, int, int]
 ENDINGS = (".gif", ".webp", ".mp4")
 _PALETTE_FRAMES = 12
 
@@ -55,13 +56,13 @@ def check_film_file(path: str | Path) -> Path:
     return file
 
 
-def write_film(path: Path, frames: Frames, fps: float, max_bytes: int | None) -> Path:
+def write_film(path: Path, frames: Frames, fps: float, max_bytes: int | None, kept: Sequence[Colour] = ()) -> Path:
     """Write the film as what its name ends in; GIF and WebP with fewer pictures and colours if they would be larger."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix.lower() == ".mp4":
         _write_mp4(path, frames(), fps)
     else:
-        content = encoded(path.suffix.lower(), frames, max_bytes)
+        content = encoded(path.suffix.lower(), frames, max_bytes, kept)
         if max_bytes is not None and len(content) > max_bytes:
             warnings.warn(
                 f"{path} has {len(content) / 1000:,.0f} kB, above the limit of {max_bytes / 1000:,.0f} kB: it cannot "
@@ -73,12 +74,14 @@ def write_film(path: Path, frames: Frames, fps: float, max_bytes: int | None) ->
     return path
 
 
-def encoded(ending: str, frames: Frames, max_bytes: int | None) -> bytes:
-    """The content of a .gif or .webp."""
+def encoded(
+    ending: str, frames: Frames, max_bytes: int | None, kept: Sequence[Colour] = (), comment: str = ""
+) -> bytes:
+    """The content of a .gif or .webp. A .gif has the `kept` colours as they are, and a comment that is not shown."""
     content = b""
     for effort in _EFFORTS:
         smaller = list(_thinned(frames(), effort))
-        content = _gif(smaller, effort.colours) if ending == ".gif" else _webp(smaller, effort.colours)
+        content = _gif(smaller, effort.colours, kept, comment) if ending == ".gif" else _webp(smaller, effort.colours)
         if max_bytes is None or len(content) <= max_bytes:
             break
     return content
@@ -105,23 +108,27 @@ def _scaled(picture: Image.Image, scale: float) -> Image.Image:
     return picture.resize((round(picture.width * scale), round(picture.height * scale)), Image.Resampling.LANCZOS)
 
 
-def _gif(frames: list[tuple[Image.Image, float]], colours: int) -> bytes:
+def _gif(frames: list[tuple[Image.Image, float]], colours: int, kept: Sequence[Colour], comment: str) -> bytes:
     pictures = [picture for picture, _ in frames]
-    palette = _palette(pictures, colours)
+    palette = _palette(pictures, colours, kept)
     # Without dithering: its dots change from picture to picture, and every change costs bytes.
     indexed = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
-    return _saved("GIF", indexed, frames, optimize=True)  # Unchanged pixels become transparent.
+    more: dict[str, Any] = {"comment": comment.encode()} if comment else {}
+    return _saved("GIF", indexed, frames, optimize=True, **more)  # Unchanged pixels become transparent.
 
 
-def _palette(pictures: list[Image.Image], colours: int) -> Image.Image:
-    """A palette for all pictures, from some of them."""
+def _palette(pictures: list[Image.Image], colours: int, kept: Sequence[Colour]) -> Image.Image:
+    """A palette for all pictures, from some of them, and what is to be kept: thin lines would lose their colour."""
     some = [pictures[i] for i in np.unique(np.linspace(0, len(pictures) - 1, _PALETTE_FRAMES).astype(int))]
     width, height = max(one.width for one in some), sum(one.height for one in some)
     sheet, top = Image.new("RGB", (width, height)), 0
     for one in some:
         sheet.paste(one, (0, top))
         top += one.height
-    return sheet.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    found = sheet.quantize(colours - len(kept), method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*itertools.chain(*kept), *(found.getpalette() or [])[: 3 * (colours - len(kept))]])
+    return palette
 
 
 def _webp(frames: list[tuple[Image.Image, float]], colours: int) -> bytes:

@@ -24,6 +24,8 @@ def rendering_env(env: EnvLike) -> gym.Env[Any, Any]:
 
     A picture is taken to be sure. What is made here and not returned is closed.
     """
+    if not has_display():
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # Or pygame looks for a screen, and complains.
     made = resolve(env)
     if _is_mujoco(made):
         choose_mujoco_backend()

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from steadyrl.evaluation.agent_looks import agent_title
 from steadyrl.reports.figures.curves import Curves, last_tenth
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curve
     axes = figure.subplots(len(rows), len(methods), squeeze=False, sharex="col", sharey="row")
     for column, method in enumerate(methods):
         values = list(sensitivity.values[method.name])
-        axes[0, column].set_title(AGENT_TITLES.get(method.agent, method.agent))
+        axes[0, column].set_title(agent_title(method.agent))
         axes[-1, column].set_xlabel("lambda")
         for number, row in enumerate(rows):
             panel = axes[number, column]
@@ -53,6 +54,3 @@ def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curve
 def _final(curves: Curves, metric: str) -> NDArray[np.float64]:
     """[seeds]: the last tenth of training; a NaN, which is not drawn, if all runs are left out."""
     return np.asarray(last_tenth(curves[metric])) if metric in curves else np.array([np.nan])
-
-
-AGENT_TITLES = {"mg": "MG", "mvo": "MVO", "tamar": "Tamar", "mvp": "MVP"}

@@ -10,7 +10,17 @@ from typing import Any
 from steadyrl.reports.page.plots import as_script
 
 STYLES = ("page.css", "plots.css")
-SCRIPTS = ("svg.js", "statistics.js", "lines.js", "bars.js", "points.js", "tables.js", "details.js", "page.js")
+SCRIPTS = (
+    "svg.js",
+    "statistics.js",
+    "lines.js",
+    "bars.js",
+    "points.js",
+    "tables.js",
+    "details.js",
+    "films.js",
+    "page.js",
+)
 """In the order in which they need each other."""
 
 

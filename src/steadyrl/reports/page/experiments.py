@@ -1,11 +1,11 @@
-"""The methods of the paper's experiments, by the runs that `steadyrl reproduce` makes of them."""
+"""The methods and variants of the paper's experiments, by the runs that `steadyrl reproduce` makes of them."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from steadyrl.reports.page.runs_found import FoundRun
-from steadyrl.runs.experiment import Method, load_experiment, names
+from steadyrl.runs.experiment import Method, Variant, load_experiment, names
 
 
 def experiment_method(run: FoundRun) -> Method | None:
@@ -19,6 +19,26 @@ def experiment_method(run: FoundRun) -> Method | None:
         if same and all(settings.get(name) == value for name, value in method.settings.items()):
             return method
     return None
+
+
+def experiment_variant(run: FoundRun, folder: str) -> str:
+    """The name of the variant that `folder` is called after, such as goal 20 for goal-20; else `folder`.
+
+    It is if the run was trained in the environment of an experiment with the options of that variant.
+    """
+    options = run.config["env"].get("options") or {}
+    for variant in _variants().get(run.env_id, ()):
+        same = all(options.get(name) == value for name, value in variant.options.items())
+        if variant.folder == folder and same:
+            return variant.name
+    return folder
+
+
+@cache
+def _variants() -> dict[str, tuple[Variant, ...]]:
+    """Environment -> the variants of its experiment."""
+    experiments = [load_experiment(name) for name in names()]
+    return {experiment.env: experiment.variants for experiment in experiments}
 
 
 @cache

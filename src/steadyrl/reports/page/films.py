@@ -11,10 +11,9 @@ from urllib.parse import quote
 
 from steadyrl.reports.page.runs_found import FoundRun
 
-EPISODES = ("worst", "median", "best")
 MAX_FILM = 1_500_000
 """Bytes of a film that is part of the page; to larger ones there is a link."""
-MAX_ALL = 3_000_000
+MAX_ALL = 1_800_000
 """Bytes of all films that are part of the page."""
 _KINDS: dict[str, tuple[str, Callable[[bytes], bool]]] = {
     "mp4": ("video/mp4", lambda head: head[4:8] == b"ftyp"),
@@ -41,7 +40,7 @@ class FilmReel:
         """The runs whose films are not part of the page."""
 
     def element(self, run: FoundRun, title: str, episode: str = "") -> str:
-        """The film of a run, or of one of `EPISODES`, as HTML; empty if there is none."""
+        """The film of a run, or of one of `EXTREMES`, as HTML; empty if there is none."""
         film = find_film(run.folder, f"film-{episode}" if episode else "film")
         if film is None:
             return ""
@@ -50,16 +49,21 @@ class FilmReel:
             self.linked.append(run.name)
             return f'<p class="film"><a href="{self._address(film.path)}">{label}, {film.size / 1e6:.1f} MB</a></p>'
         self._room -= film.size
-        source = f"data:{film.mime};base64,{base64.b64encode(film.path.read_bytes()).decode()}"
-        if film.mime.startswith("video"):
-            return f'<video class="film" controls loop muted playsinline aria-label="{label}" src="{source}"></video>'
-        return f'<img class="film" alt="{label}" src="{source}">'
+        return film_element(film.path.read_bytes(), film.mime, label)
 
     def _address(self, path: Path) -> str:
         """Relative to the page, if it is below it."""
         folder = self._page.resolve().parent
         path = path.resolve()
         return html.escape(quote(path.relative_to(folder).as_posix()) if path.is_relative_to(folder) else path.as_uri())
+
+
+def film_element(content: bytes, mime: str, label: str) -> str:
+    """A film that is part of the page; `label` is HTML."""
+    source = f"data:{mime};base64,{base64.b64encode(content).decode()}"
+    if mime.startswith("video"):
+        return f'<video class="film" controls loop muted playsinline aria-label="{label}" src="{source}"></video>'
+    return f'<img class="film" alt="{label}" src="{source}">'
 
 
 def find_film(folder: Path, stem: str) -> Film | None:

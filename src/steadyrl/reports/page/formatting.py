@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from typing import Any
 
 from steadyrl.evaluation.risk_report import Estimate
 
 MAX_SETTING_LENGTH = 40
 """Longer settings, such as the layout of a maze, are truncated to this number of characters."""
+
+
+_OPTION = re.compile(r"(?<!\S)(--[\w-]+)")
 
 
 def number(value: float) -> str:
@@ -73,6 +78,12 @@ def setting(value: Any) -> str:
         return ", ".join(setting(item) for item in value)
     text = " ".join(str(value).split())
     return text if len(text) <= MAX_SETTING_LENGTH else f"{text[: MAX_SETTING_LENGTH - 3]}..."
+
+
+def command(text: str) -> str:
+    """A command as HTML that has no line break within the name of an option."""
+    marked = _OPTION.sub(r"<span>\1</span>", html.escape(text))
+    return f"<code>{marked}</code>"
 
 
 def _decimals(value: float) -> int:

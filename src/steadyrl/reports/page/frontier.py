@@ -10,7 +10,6 @@ from typing import Any
 from steadyrl.evaluation.frontier import RISKS, Frontier, FrontierPoint
 from steadyrl.evaluation.frontier_figure import AXES, limits_of, outside
 from steadyrl.evaluation.risk_report import Estimate
-from steadyrl.reports.names import agent_title
 from steadyrl.reports.page import formatting, tables
 from steadyrl.reports.page.plots import Plot, figure_element
 from steadyrl.reports.page.results import GroupResults, Results
@@ -57,18 +56,12 @@ def _group_of(point: FrontierPoint, results: Results) -> GroupResults | None:
     return None
 
 
-def point_title(point: FrontierPoint) -> str:
-    """For example `MG, lambda 0.5`."""
-    title = agent_title(point.agent)
-    return title if point.risk_aversion is None else f"{title}, lambda {point.risk_aversion:.4g}"
-
-
 def _exact_text(frontier: Frontier) -> str:
     return "Grey: the exact frontier, which no policy exceeds but by chance in its episodes. " if frontier.exact else ""
 
 
 def _outside_text(frontier: Frontier) -> str:
-    labels = [point_title(point) for point in outside(frontier)]
+    labels = [point.title for point in outside(frontier)]
     return f"Outside the plots, dominated: {'; '.join(labels)}." if labels else ""
 
 
@@ -82,7 +75,7 @@ def _plot(frontier: Frontier, measure: str, groups: dict[int, GroupResults | Non
             {
                 "g": None if group is None else group.index,
                 "m": None if group is None else results.palette.index(group.group.method),
-                "name": point_title(point),
+                "name": point.title,
                 "x": _ends(x),
                 "y": _ends(y),
                 "text": f"mean {formatting.number(y.value)} {formatting.interval(y)}, "
@@ -120,9 +113,9 @@ def _table(frontier: Frontier, groups: dict[int, GroupResults | None], results: 
     for point in sorted(frontier.points, key=lambda point: -point.mean.value):
         place = "on the hull" if _among(point, hull) else "dominated" if _among(point, behind) else ""
         group = groups[id(point)]
-        name = html.escape(point_title(point))
+        name = html.escape(point.title)
         if group is not None:
-            name = tables.method_link(group, results.palette, point_title(point))
+            name = tables.method_link(group, results.palette, point.title)
         estimates = [tables.estimate_cell(getattr(point, measure)) for measure in ("mean", *RISKS)]
         rows.append([name, place, *estimates, str(point.seeds), str(point.episodes)])
     headings = ["method", "place", "mean", *RISKS.values(), "seeds", "episodes each"]

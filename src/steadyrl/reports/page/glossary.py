@@ -20,10 +20,7 @@ _MAZE = {
     "goal_rate": "share of the episodes that reach the goal.",
     "red_visit_rate": "share of the episodes that enter a red cell, where the reward is random, at least once.",
     "white_path_rate": "share of the episodes that take the shortest path to the goal without red cells.",
-    "optimal_rate": (
-        "share of all training episodes so far that took the white path, the choice of a risk-averse policy. "
-        "Optimal rate in the table of runs."
-    ),
+    "optimal_rate": "share of all training episodes so far that took the white path, as a risk-averse policy does.",
 }
 _LANDER = {
     "landed_rate": "share of the episodes in which the lander comes to rest.",

@@ -12,13 +12,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steadyrl.agents import AGENTS
-from steadyrl.reports.names import agent_title, setting_title
+from steadyrl.evaluation.agent_looks import agent_title
 from steadyrl.reports.page import formatting
-from steadyrl.reports.page.experiments import experiment_method
+from steadyrl.reports.page.experiments import experiment_method, experiment_variant
 from steadyrl.reports.page.runs_found import FoundRun, Notes
 
 Settings = dict[tuple[str, str], Any]
 """(section of the config, name) -> value: everything that can differ between groups."""
+_SETTING_TITLES = {"risk_aversion": "lambda"}
+"""Setting -> its name in the names of methods, where that is another one."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,11 @@ def _names(groups: list[list[FoundRun]], folders: list[PurePosixPath]) -> list[t
         parents.append(folder.parent if has_own_folder else folder)
         own_name = _own_name(group[0], folder.name) if has_own_folder else ""
         methods.append(own_name or _method(settings, all_settings))
-    variants = [_variant(s, parent, all_settings, parents) for s, parent in zip(all_settings, parents, strict=True)]
+    shown = [
+        parent.with_name(experiment_variant(group[0], parent.name)) if parent.name else parent
+        for group, parent in zip(groups, parents, strict=True)
+    ]
+    variants = [_variant(s, parent, all_settings, shown) for s, parent in zip(all_settings, shown, strict=True)]
     names = list(zip(variants, methods, strict=True))
     occurrences = Counter(names)
     return [
@@ -171,7 +177,9 @@ def _variant(
 
 
 def _describe(settings: Settings, keys: Iterable[tuple[str, str]]) -> list[str]:
-    return [f"{setting_title(key[1])} {formatting.setting(settings[key])}" for key in keys if key in settings]
+    return [
+        f"{_SETTING_TITLES.get(key[1], key[1])} {formatting.setting(settings[key])}" for key in keys if key in settings
+    ]
 
 
 def _frozen(value: Any) -> str:

@@ -44,7 +44,8 @@ def _best(members: Sequence[GroupResults]) -> str:
     best = max(evaluated, key=lambda result: result.marks["mean"].value)
     safest = max(evaluated, key=lambda result: result.marks["cvar_10"].value)
     if len(evaluated) == 1:
-        return f"{best.group.method} has a mean return of {_value(best, 'mean')}, a {_tail(best)}."
+        mean, tail = _value(best, "mean"), _value(best, "cvar_10")
+        return f"{best.group.method} has a mean return of {mean} and a mean of the worst tenth of {tail}."
     if best is safest:
         return (
             f"{best.group.method} has the highest mean return, {_value(best, 'mean')}, and the highest {_tail(best)}."
@@ -114,7 +115,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _codes(commands: Sequence[str]) -> str:
-    codes = "".join(f"<code>{html.escape(command)}</code>" for command in commands[:MAX_LISTED])
+    codes = "".join(formatting.command(command) for command in commands[:MAX_LISTED])
     return codes + (f"and {len(commands) - MAX_LISTED} more" if len(commands) > MAX_LISTED else "")
 
 

@@ -19,6 +19,7 @@ from steadyrl.reports.page.episode_section import episode_section
 from steadyrl.reports.page.evaluation import AgentEpisodes, evaluate_agent
 from steadyrl.reports.page.films import FilmReel
 from steadyrl.reports.page.frontier import frontier_sections
+from steadyrl.reports.page.group_films import GroupFilm, make_films
 from steadyrl.reports.page.groups import group_runs
 from steadyrl.reports.page.header import header, note_lines
 from steadyrl.reports.page.map_section import map_section
@@ -40,6 +41,7 @@ def write_report(
     warn: Callable[[str], None] | None = None,
     refresh: int = 0,
     failed: Mapping[str, str] = MappingProxyType({}),
+    films: bool = True,
 ) -> Path:
     """Write an HTML report of all runs in a folder: a single file that opens offline.
 
@@ -58,6 +60,8 @@ def write_report(
         warn: Called with a line of text for each reason that something is missing from the page.
         refresh: After how many seconds the page loads itself again; 0 for never.
         failed: Runs that have no folder, because they failed before anything was recorded -> the reason.
+        films: Whether to film the worst, median and best episode of each method whose runs are complete. A film is made
+            once: it is stored in the folder of the method's first run.
 
     Returns:
         The path of the file.
@@ -65,8 +69,7 @@ def write_report(
     Raises:
         ValueError: If no run can be shown, or no run was trained in one of `envs`.
     """
-    if episodes < 2:
-        raise ValueError(f"episodes={episodes}: a distribution of returns needs at least 2. Raise episodes.")
+    check_episodes(episodes)
     root = Path(folder)
     path = root / PAGE if to is None else Path(to)
     runs, notes = find_runs(root)
@@ -77,7 +80,8 @@ def write_report(
     evaluated = _evaluate([run for group in groups for run in group.runs], episodes, notes, named)
     if not evaluated and all(run.is_damaged for run in runs):
         raise ValueError(all_damaged(root, notes))
-    page = _page(root, path, Results(groups, evaluated), notes, refresh)
+    results = Results(groups, evaluated)
+    page = _page(root, path, results, make_films(results, named) if films else {}, notes, refresh)
     path.parent.mkdir(parents=True, exist_ok=True)
     # Names and settings of unknown origin may hold what is not Unicode text.
     write_atomic(path, page.encode(errors="replace"))
@@ -85,6 +89,12 @@ def write_report(
         if warn is not None:
             warn(printable(line))
     return path
+
+
+def check_episodes(episodes: int) -> None:
+    """An error if there are too few evaluation episodes."""
+    if episodes < 2:
+        raise ValueError(f"episodes={episodes}: a distribution of returns needs at least 2. Raise episodes.")
 
 
 def _evaluate(runs: Sequence[FoundRun], episodes: int, notes: Notes, envs: NamedEnvs) -> dict[str, AgentEpisodes]:
@@ -102,7 +112,7 @@ def _evaluate(runs: Sequence[FoundRun], episodes: int, notes: Notes, envs: Named
     return evaluated
 
 
-def _page(root: Path, path: Path, results: Results, notes: Notes, refresh: int) -> str:
+def _page(root: Path, path: Path, results: Results, films: Mapping[int, GroupFilm], notes: Notes, refresh: int) -> str:
     name = root.resolve().name
     distributions: list[dict[str, Any]] = []
     reel = FilmReel(path)
@@ -111,7 +121,7 @@ def _page(root: Path, path: Path, results: Results, notes: Notes, refresh: int) 
         *frontier_sections(root, results),
         return_section(results, distributions),
         curve_section(results),
-        episode_section(results, reel),
+        episode_section(results, reel, films),
         map_section(results),
         runs_section(results),
     ]

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-LIGHT = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
-"""Hues on a white page: those of Okabe and Ito, which stay apart for colour-blind readers."""
-DARK = ("#3f94e0", "#f07a2a", "#1fb389", "#d773b3", "#f5d24a", "#a5dcff", "#e8e8e8")
-"""The same hues on a dark page."""
-_PREFERRED = {"mg": 0, "mvo": 1, "tamar": 2, "mvp": 3, "mean_risk": 4, "cvar": 4, "mvpi": 5}
-"""The hue of an agent on every page, unless another agent has it already. Those that are risk-neutral are grey."""
-_NEUTRAL = 6
+from steadyrl.evaluation.agent_looks import DARK, LIGHT, hues_of
+
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
 """SVG dash patterns."""
 SHADES = (0.0, 0.3, 0.5)
@@ -30,7 +25,7 @@ class Palette:
     def __init__(self, agents: Mapping[str, str]) -> None:
         """`agents` holds the agent of each method, in the order of the page."""
         self.methods = list(agents)
-        hue_of = _hues(list(dict.fromkeys(agents.values())))
+        hue_of = hues_of(agents.values())
         taken: Counter[int] = Counter()
         self._looks: dict[str, tuple[int, int]] = {}
         for method, agent in agents.items():
@@ -62,16 +57,6 @@ class Palette:
             f"@media (prefers-color-scheme: dark){{:root:not([data-theme=light]){{{dark}}}}}\n"
             f":root[data-theme=dark]{{{dark}}}"
         )
-
-
-def _hues(agents: Sequence[str]) -> dict[str, int]:
-    """Agent -> the hue that it prefers, or else a free one, or if there is none any."""
-    hues: dict[str, int] = {}
-    for number, agent in enumerate(sorted(agents, key=lambda agent: agent not in _PREFERRED)):
-        free = [hue for hue in range(len(LIGHT)) if hue not in hues.values()]
-        preferred = _PREFERRED.get(agent, _NEUTRAL)
-        hues[agent] = preferred if preferred in free else free[0] if free else number % len(LIGHT)
-    return hues
 
 
 def shown_first(agents: Mapping[str, str], most: int = MAX_LINES) -> set[str]:

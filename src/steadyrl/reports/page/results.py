@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,18 @@ from steadyrl.reports.page.learning import measures_of
 from steadyrl.reports.page.palette import Palette, shown_first
 from steadyrl.reports.page.plots import PlotData
 from steadyrl.reports.page.runs_found import FoundRun
+
+EXTREMES = ("worst", "median", "best")
+
+
+class Episode(NamedTuple):
+    """An evaluation episode."""
+
+    run: FoundRun
+    number: int
+    """Among those of its run, from 0 on."""
+    value: float
+    """Its return."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +44,19 @@ class GroupResults:
     def returns(self) -> Array:
         """Of all seeds."""
         return np.concatenate([agent.returns for agent in self.agents.values()])
+
+    @property
+    def extremes(self) -> dict[str, Episode]:
+        """The worst, median and best of all its evaluation episodes; the median is the lower one of two."""
+        runs = {run.name: run for run in self.group.runs}
+        episodes = [
+            Episode(runs[name], number, float(value))
+            for name, agent in self.agents.items()
+            for number, value in enumerate(agent.returns)
+        ]
+        order = np.argsort([episode.value for episode in episodes], kind="stable")
+        places = (0, (len(order) - 1) // 2, len(order) - 1)
+        return {name: episodes[order[place]] for name, place in zip(EXTREMES, places, strict=True)}
 
 
 class Results:

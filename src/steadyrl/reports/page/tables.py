@@ -23,7 +23,7 @@ HEADINGS = {
     "goal_rate": "goal",
     "red_visit_rate": "red visit",
     "white_path_rate": "white path",
-    "optimal_rate": "optimal rate",
+    "optimal_rate": "optimal risk-aversion rate",
 }
 _MARK_HEADINGS = {"mean": "mean", "gini_deviation": GD, "cvar_10": "CVaR 10 %"}
 

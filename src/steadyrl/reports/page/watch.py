@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from steadyrl.reports.page.page import write_report
+from steadyrl.reports.page.page import check_episodes, write_report
 from steadyrl.runs import calibration
 from steadyrl.runs import frontier as frontier_runs
 from steadyrl.training.run_files import CHECKPOINT, CONFIG, ERROR, EVALUATIONS, METRICS
@@ -38,8 +40,13 @@ def watch(
     seconds: int,
     written: Callable[[Path], None] = lambda page: None,
     wait: Callable[[float], None] = time.sleep,
+    films: bool = True,
+    failed: Callable[[str], None] = lambda reason: None,
 ) -> None:
     """Write the page, and again after each change, until Ctrl-C; then for the last time, without loading itself again.
+
+    A folder without runs may get some, and a file that is being written may look damaged: what cannot be shown now is
+    tried again after the next change.
 
     Args:
         folder: As in `write_report`, like `to`, `episodes` and `envs`.
@@ -49,15 +56,23 @@ def watch(
         seconds: How often to look, and how often the page loads itself again.
         written: Called with the page each time.
         wait: Waits that many seconds.
+        films: Whether to make films, as in `write_report`.
+        failed: Called with the reason each time the page cannot be written.
     """
+    check_episodes(episodes)
+    write = partial(write_report, folder, to, episodes=episodes, envs=envs, films=films)
     before: Signature | None = None
     try:
         while True:
             now = signature(Path(folder))
             if now != before:
-                written(write_report(folder, to, episodes=episodes, envs=envs, refresh=seconds))
+                try:
+                    written(write(refresh=seconds))
+                except (ValueError, OSError) as error:
+                    failed(str(error))
                 before = now
             wait(seconds)
     except KeyboardInterrupt:
-        write_report(folder, to, episodes=episodes, envs=envs)
+        with suppress(ValueError, OSError):
+            write()
         raise

@@ -53,15 +53,18 @@ class EnvStep(NamedTuple):
     truncated: bool
     metrics: dict[str, float]
     """Of the episode, if it ended with this step."""
+    info: Mapping[str, Any]
 
 
-def reset_env(env: gym.Env[Any, Any], slot: int, seed: int, convert: Callable[[int, Any], Any]) -> Any:
-    """Start an episode; returns `convert(slot, observation)`."""
+def reset_env(
+    env: gym.Env[Any, Any], slot: int, seed: int, convert: Callable[[int, Any], Any]
+) -> tuple[Any, Mapping[str, Any]]:
+    """Start an episode; returns `convert(slot, observation)` and the info."""
     with environment_errors(slot, "reset"):
         result = env.reset(seed=int(seed))
         observation, info = unpacked(slot, "reset", result, RESET)
         check_info(slot, info)
-        return convert(slot, observation)
+        return convert(slot, observation), info
 
 
 def step_env(env: gym.Env[Any, Any], slot: int, action: Any, convert: Callable[[int, Any], Any]) -> EnvStep:
@@ -73,7 +76,7 @@ def step_env(env: gym.Env[Any, Any], slot: int, action: Any, convert: Callable[[
         terminated, truncated = as_flag(slot, "terminated", terminated), as_flag(slot, "truncated", truncated)
         metrics = numbers(slot, reported_metrics(slot, info)) if terminated or truncated else {}
         reward = as_number(slot, "reward", reward)
-        return EnvStep(convert(slot, observation), reward, terminated, truncated, metrics)
+        return EnvStep(convert(slot, observation), reward, terminated, truncated, metrics, info)
 
 
 def unpacked(slot: int | None, call: str, result: Any, expected: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from steadyrl.envs.simulator import StepResult, row_of
 from steadyrl.envs.spaces import stackable
 from steadyrl.rollouts.simulators.calls import reset_env, step_env
+from steadyrl.rollouts.simulators.masks import ActionMasks
 
 
 class GymnasiumSimulator:
@@ -23,6 +24,7 @@ class GymnasiumSimulator:
         self.size = size if another else 1
         self._envs, self._another = [env], another
         self._shape, self._dtype = stackable(env.observation_space)
+        self._masks = ActionMasks(env.action_space)
 
     def reset(self, seeds: Sequence[int]) -> Any:
         """See `Simulator`."""
@@ -37,19 +39,27 @@ class GymnasiumSimulator:
             self._envs.append(new)
         observations = np.empty((len(seeds), *self._shape), self._dtype)
         for slot, seed in enumerate(seeds):
-            observations[slot] = reset_env(self._envs[slot], slot, seed, self._row)
+            observations[slot], info = reset_env(self._envs[slot], slot, seed, self._row)
+            self._masks.after_reset(slot, len(seeds), self._envs[slot], info)
         return observations
+
+    @property
+    def action_masks(self) -> Any:
+        """See `Simulator`."""
+        return self._masks.current
 
     def step(self, slots: Any, actions: Any) -> StepResult:
         """See `Simulator`."""
         k = len(slots)
         observations = np.empty((k, *self._shape), self._dtype)
         rewards, terminated, truncated = np.empty(k), np.empty(k, bool), np.empty(k, bool)
-        metrics = {}
+        metrics, masked = {}, self._masks.current is not None
         for row, slot in enumerate(slots.tolist()):
-            observations[row], rewards[row], terminated[row], truncated[row], at_end = step_env(
+            observations[row], rewards[row], terminated[row], truncated[row], at_end, info = step_env(
                 self._envs[slot], slot, actions[row], self._row
             )
+            if masked:
+                self._masks.after_step(slot, info)
             if terminated[row] or truncated[row]:
                 metrics[slot] = at_end
         return StepResult(observations, rewards, terminated, truncated, metrics)

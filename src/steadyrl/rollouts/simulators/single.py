@@ -12,6 +12,10 @@ import numpy as np
 from steadyrl.base.shown import shown
 from steadyrl.envs.simulator import SlotError, StepResult
 from steadyrl.rollouts.simulators.calls import reset_env, step_env
+from steadyrl.rollouts.simulators.masks import ActionMasks
+
+_NUMBERS = (gym.spaces.Box, gym.spaces.Discrete, gym.spaces.MultiDiscrete, gym.spaces.MultiBinary)
+"""Spaces of arrays or single numbers."""
 
 
 class SingleEnvSimulator:
@@ -21,15 +25,24 @@ class SingleEnvSimulator:
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         self.observation_space, self.action_space = env.observation_space, env.action_space
-        self._env = env
+        self._env, self._masks = env, ActionMasks(env.action_space)
 
     def reset(self, seeds: Sequence[int]) -> Any:
         """See `Simulator`."""
-        return reset_env(self._env, 0, seeds[0], self._as_array)
+        observation, info = reset_env(self._env, 0, seeds[0], self._as_array)
+        self._masks.after_reset(0, 1, self._env, info)
+        return observation
+
+    @property
+    def action_masks(self) -> Any:
+        """See `Simulator`."""
+        return self._masks.current
 
     def step(self, slots: Any, actions: Any) -> StepResult:
         """See `Simulator`."""
-        observation, reward, terminated, truncated, at_end = step_env(self._env, 0, actions[0], self._as_array)
+        observation, reward, terminated, truncated, at_end, info = step_env(self._env, 0, actions[0], self._as_array)
+        if self._masks.current is not None:
+            self._masks.after_step(0, info)
         metrics = {0: at_end} if terminated or truncated else {}
         ends = np.array([terminated]), np.array([truncated])
         return StepResult(observation, np.array([reward]), *ends, metrics)
@@ -55,7 +68,11 @@ def _check_structure(space: gym.Space[Any], observation: Any) -> None:
         fits = isinstance(observation, Mapping) and all(name in observation for name in space)
         for name, part in space.items() if fits else ():
             _check_structure(part, observation[name])
-    elif isinstance(space, gym.spaces.Box | gym.spaces.Discrete):
+    elif isinstance(space, gym.spaces.Tuple):
+        fits = isinstance(observation, tuple | list) and len(observation) == len(space)
+        for part, own in zip(space.spaces, observation, strict=True) if fits else ():
+            _check_structure(part, own)
+    elif isinstance(space, _NUMBERS):
         try:
             values = np.asarray(observation)
         except Exception as error:

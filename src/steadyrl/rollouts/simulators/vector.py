@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from steadyrl.envs.simulator import SlotError, StepResult, row_of
-from steadyrl.envs.spaces import flat_rows, stackable
+from steadyrl.envs.spaces import choices, flat_rows, stackable
 from steadyrl.rollouts.simulators.calls import (
     RESET,
     STEP,
@@ -20,6 +20,7 @@ from steadyrl.rollouts.simulators.calls import (
     reported_metrics,
     unpacked,
 )
+from steadyrl.rollouts.simulators.masks import KEY, checked_mask
 
 
 class VectorEnvSimulator:
@@ -39,6 +40,9 @@ class VectorEnvSimulator:
         self._one_seed = False
         self._actions: Any = None
         self._done = np.zeros(self.size, bool)
+        self._mask_length = sum(choices(self.action_space))
+        self.action_masks: Any = None
+        """See `Simulator`."""
 
     def reset(self, seeds: Sequence[int]) -> Any:
         """See `Simulator`; sub-environments without an episode are reset with seeds that follow the last one."""
@@ -48,6 +52,8 @@ class VectorEnvSimulator:
             check_info(None, info)
             self._actions = None
             self._done[:] = False
+            masked = KEY in info and self._mask_length > 0
+            self.action_masks = self._masks(info) if masked or self.action_masks is not None else None
             return self._rows(observations, np.arange(len(seeds)))
 
     def _reset(self, seeds: list[int]) -> Any:
@@ -77,6 +83,8 @@ class VectorEnvSimulator:
             self.idle_steps += self.size - len(slots)
             self._done = terminated | truncated
             rows, ended = self._rows(observations, slots), {}
+            if self.action_masks is not None:
+                self.action_masks = self._masks(info)
             if self._done[slots].any():
                 ended = self._final(rows, slots, info)
             return StepResult(rows, rewards[slots], terminated[slots], truncated[slots], ended)
@@ -93,6 +101,16 @@ class VectorEnvSimulator:
                 rows[row] = row_of(self.observation_space, self._shape, self._dtype, slot, final)
         metrics = reported_metrics(None, final_info)
         return {slot: _metrics_in_slot(metrics, slot) for slot in slots[self._done[slots]].tolist()}
+
+    def _masks(self, info: Any) -> Any:
+        """[size, A] bool: the action mask in each slot; where an episode has ended, that of its last observation."""
+        if KEY not in info:
+            raise SlotError(None, f"info without {KEY!r}, which the first had", "Report it in every reset and step.")
+        masks = np.stack([checked_mask(slot, mask, self._mask_length) for slot, mask in enumerate(info[KEY])])
+        final: Any = info.get("final_info", {}).get(KEY) if self._mode == AutoresetMode.SAME_STEP else None
+        for slot in np.flatnonzero(self._done) if final is not None else ():
+            masks[slot] = checked_mask(int(slot), final[slot], self._mask_length)
+        return masks
 
     def _column(self, what: str, values: Any, dtype: Any) -> Any:
         """[size]: one value for each sub-environment."""

@@ -64,7 +64,13 @@ class OnlineEngine:
             rewards.append(reward)
             terminal = terminated or (done and not settings.bootstrap_on_truncation)
             error = algorithm.learn_step(
-                table, step.observations[0], step.actions[0], reward, step.next_observations[0], terminal
+                table,
+                step.observations[0],
+                step.actions[0],
+                reward,
+                step.next_observations[0],
+                terminal,
+                None if step.next_action_masks is None else step.next_action_masks[0],
             )
             squared_errors += error * error
         check_returns(np.array([sum(rewards)]), limits)

@@ -102,10 +102,21 @@ class ReplayEngine:
         """Add the step to the replay buffer."""
         (terminated,), (done,) = step.result.terminated, step.done
         terminal = bool(terminated or (done and not self._settings.bootstrap_on_truncation))
-        row = self._algorithm.layout.row(
-            step.observations[0], step.actions[0], step.result.rewards[0], step.next_observations[0], terminal
+        layout, buffer = self._algorithm.layout, self._agent.replay_buffer
+        mask = None if step.next_action_masks is None else step.next_action_masks[0]
+        if mask is not None and not buffer.added:
+            buffer.widen(layout.width + len(mask))
+        if mask is None and buffer.width > layout.width:  # What was stored before has masks.
+            mask = np.ones(buffer.width - layout.width)
+        row = layout.row(
+            step.observations[0], step.actions[0], step.result.rewards[0], step.next_observations[0], terminal, mask
         )
-        self._agent.replay_buffer.add(row)
+        if len(row) > buffer.width:
+            raise ValueError(
+                f"{self._agent.env_name} has action masks, and the replay buffer has transitions without. Train a new "
+                "agent, or load one that was saved with replay_buffer=False."
+            )
+        buffer.add(row)
 
 
 def _summarize(metrics: list[Metrics], gradient_steps: int) -> dict[str, Any]:

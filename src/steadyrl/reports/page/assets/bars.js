@@ -1,5 +1,6 @@
 // Distributions of returns: bars on bins that the methods of a variant share, and marks for mean, GD and CVaR below.
 
+const BARS_LEFT = 44;  // For labels as long as 0.5%, so that the axes of all rows begin at the same place.
 const RATE_TICKS = [1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005];
 
 /** bin -> share of the episodes of these runs. */
@@ -48,7 +49,7 @@ function drawBars(div, plot, only) {
     (tick, index, all) => Math.sqrt(tick) > 0.3 * top && (index === 0 || Math.sqrt(all[0]) - Math.sqrt(tick) > 0.3 * top),
   ).slice(0, 2);
   const view = plotFrame({
-    width: div.clientWidth || 330, height: 84, x: occupied(distribution), y: [-0.42 * top, 1.05 * top],
+    width: div.clientWidth || 330, height: 84, left: BARS_LEFT, x: occupied(distribution), y: [-0.42 * top, 1.05 * top],
     yTicks: ticksShown.map(Math.sqrt), yLabels: ticksShown.map((tick) => `${100 * tick}%`),
   });
   svg("path", { d: `M${view.box.left} ${view.y(0)}H${view.box.right}`, class: "zero" }, view.root);

@@ -19,6 +19,12 @@ function copyButton(text) {
   return button;
 }
 
+/** A command that has no line break within the name of an option. */
+function commandCode(text) {
+  const parts = text.split(/(?<!\S)(--[\w-]+)/);
+  return node("code", {}, parts.map((part, index) => (index % 2 ? node("span", {}, part) : part)));
+}
+
 function listOf(pairs) {
   return node("dl", {}, pairs.flatMap(([term, content]) => [node("dt", {}, term), node("dd", {}, content)]));
 }
@@ -74,7 +80,7 @@ function showDetails(kind, index, state) {
   close.addEventListener("click", () => dialog.close());
   const plots = plotsOf(only, state);
   const first = run || data.runs[group.runs[0]];
-  const commands = first.commands.map(([what, text]) => [what, [node("code", {}, text), copyButton(text)]]);
+  const commands = first.commands.map(([what, text]) => [what, [commandCode(text), copyButton(text)]]);
   const facts = [["variant", group.variant]];
   if (run) facts.push(["run", run.name], ["state", run.reason ? `${run.state}: ${run.reason}` : run.state]);
   if (run && run.started) facts.push(["started", run.started]);

@@ -70,12 +70,13 @@ function scale(low, high, from, to) {
   return (value) => from + ((value - low) / span) * (to - from);
 }
 
-/** An empty plot with grid, axes and scales. `frame` has width, height, x and y as [low, high], titles, rate. */
+/** An empty plot with grid, axes and scales. `frame` has width, height, x and y as [low, high], titles, rate, and
+ * `left` if the axis is to begin there: by default it leaves room for the labels. */
 function plotFrame(frame) {
   const yTicks = frame.yTicks || ticks(frame.y[0], frame.y[1], 6);
   const yLabels = frame.yLabels || labels(yTicks, frame.rate);
   const widest = Math.max(1, ...yLabels.map((text) => text.length));
-  const left = Math.min(90, 12 + 6.4 * widest) + (frame.yTitle ? 16 : 0);
+  const left = frame.left || Math.min(90, 12 + 6.4 * widest) + (frame.yTitle ? 16 : 0);
   const box = { left, right: frame.width - 10, top: 8, bottom: frame.height - (frame.xTitle ? 36 : 20) };
   const root = svg("svg", { width: frame.width, height: frame.height, "aria-hidden": "true", focusable: "false" });
   const x = scale(frame.x[0], frame.x[1], box.left, box.right);

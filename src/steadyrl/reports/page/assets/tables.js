@@ -58,5 +58,6 @@ function filterRows(text) {
     shown += !row.hidden;
   }
   const all = table.tBodies[0].rows.length;
-  document.getElementById("matching").textContent = parts.length ? `${shown} of ${all} runs` : `${all} runs`;
+  const runs = all === 1 ? "1 run" : `${all} runs`;
+  document.getElementById("matching").textContent = parts.length ? `${shown} of ${runs}` : runs;
 }
