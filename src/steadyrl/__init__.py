@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from steadyrl.agents import Tamar as Tamar
     from steadyrl.agents import load as load
     from steadyrl.agents.networks.description import NetworkDescription as NetworkDescription
+    from steadyrl.agents.sb3.from_sb3 import from_sb3 as from_sb3
     from steadyrl.envs.jax_gymnasium import from_jax as from_jax
     from steadyrl.evaluation.compare import Comparison as Comparison
     from steadyrl.evaluation.compare import compare as compare
@@ -84,6 +85,7 @@ _HOMES = {
     "evaluate": "steadyrl.evaluation.evaluate",
     "film": "steadyrl.evaluation.film.film",
     "from_jax": "steadyrl.envs.jax_gymnasium",
+    "from_sb3": "steadyrl.agents.sb3.from_sb3",
     "frontier": "steadyrl.runs.frontier",
     "learn_together": "steadyrl.training.loop",
     "tune": "steadyrl.runs.tuning",

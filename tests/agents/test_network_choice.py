@@ -9,6 +9,7 @@ from space_envs import Bright, Steer
 import steadyrl
 from steadyrl.agents.networks.description import expanded, with_network_described
 from steadyrl.agents.networks.mlp import ACTIVATIONS, MLP
+from steadyrl.agents.ppo_passes import PPOSteps
 
 LAYERS = {"hidden": [8, 6], "activation": "tanh", "layer_norm": True, "orthogonal": True}
 SMALL = {"episodes_per_update": 4, "inner_updates": 2}
@@ -156,3 +157,44 @@ def test_a_function_for_an_agent_that_has_none(tmp_path):
     steadyrl.PPO("CartPole-v1", hidden=(8,)).save(tmp_path / "agent")
     with pytest.raises(ValueError, match=r"no function\. Leave network out"):
         steadyrl.load(tmp_path / "agent", network=Sines)
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1", Bright])
+def test_a_shared_trunk_learns_values_and_resumes_exactly(env, tmp_path):
+    settings = {**SMALL, "network": {"hidden": (8,), "shared_trunk": True}, "minibatch_size": 16}
+    agent = steadyrl.PPO(env, seed=0, **settings)
+    assert agent.algorithm.value.mlp.sizes == (8, 1)
+    agent.learn(total_episodes=4, progress_bar=False)
+    agent.save(tmp_path / "agent")
+    again = steadyrl.load(tmp_path / "agent", env=env)
+    for one in (agent, again):
+        one.learn(total_episodes=4, progress_bar=False)
+    jax.tree.map(np.testing.assert_array_equal, agent.learner, again.learner)
+
+
+def test_a_shared_trunk_follows_both_losses():
+    """With advantages of 0 and no entropy bonus the policy has no gradient of its own: layers learn values alone."""
+    agent = steadyrl.PPO("CartPole-v1", shared_trunk=True, hidden=(8,), entropy_coefficient=0, value_coefficient=0.5)
+    update, learner = agent.algorithm, agent.learner
+    rng = np.random.default_rng(0)
+    x, ones = jnp.asarray(rng.normal(size=(6, 4)), jnp.float32), jnp.ones(6)
+    actions = jnp.zeros((6, 1), int)
+    old = update.policy.log_prob(learner.theta, x, actions)[..., 0]
+    steps = PPOSteps(x, actions, old, 0 * ones, 3 * ones, ones)
+    moved, _ = update.step_policy(learner, steps, lambda ratios: (0 * ratios, learner.risk))
+    before, after = (np.asarray(update.values(each.theta, learner.phi, x)) for each in (learner, moved))
+    np.testing.assert_array_equal(moved.theta[-1]["weight"], learner.theta[-1]["weight"])
+    assert np.abs(moved.theta[0]["weight"] - learner.theta[0]["weight"]).max() > 0
+    assert ((after - 3) ** 2).mean() < ((before - 3) ** 2).mean()
+    apart = steadyrl.PPO("CartPole-v1", hidden=(8,), entropy_coefficient=0)
+    same, _ = apart.algorithm.step_policy(apart.learner, steps, lambda ratios: (0 * ratios, apart.learner.risk))
+    np.testing.assert_array_equal(same.theta[0]["weight"], apart.learner.theta[0]["weight"])
+
+
+def test_a_shared_trunk_is_for_ppo_and_networks():
+    with pytest.raises(ValueError, match="it is a setting of mg with mean='ppo'"):
+        steadyrl.MeanGini("CartPole-v1", mean="vpg", shared_trunk=True)
+    with pytest.raises(ValueError, match="shared_trunk=True: it is for networks"):
+        steadyrl.PPO("steadyrl/GuardedMaze-v0", shared_trunk=True)
+    agent = steadyrl.MeanGini("CartPole-v1", shared_trunk=True, hidden=(8,), risk_aversion=(0, 1), mean="ppo")
+    assert agent.at(0.5).predict(np.zeros(4, np.float32))[0] in (0, 1)

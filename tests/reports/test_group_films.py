@@ -54,7 +54,7 @@ def test_episodes_are_replayed_by_their_numbers(env, numbers):
     kind = steadyrl.Reinforce if env.endswith("Maze-v0") else steadyrl.PPO
     agent = kind(env, seed=0)
     played = play_policy(agent, agent.env, 8, 5, deterministic=False, gamma=agent.gamma)
-    replayed = replay_numbered(agent, agent.env, numbers, 5)
+    replayed = replay_numbered(agent, agent.env, numbers, 8, 5)
     np.testing.assert_array_equal(replayed.returns, played.returns[numbers])
     np.testing.assert_array_equal(replayed.discounted_returns, played.discounted_returns[numbers])
     assert len(replayed.scripts) == len(numbers)

@@ -53,14 +53,14 @@ def learner_at(agent: Agent, risk_aversion: float, untrained: Learner) -> Learne
     knots. So policy, values and critic are those of an agent that never had a dial. Its optimizers start anew.
     """
     learner, algorithm, level = agent.learner, cast(Any, agent.algorithm), level_of(risk_aversion)
-    risk = untrained.risk
+    risk, shared = untrained.risk, getattr(agent.settings, "shared_trunk", False)
     if risk:  # Without aversion there is no critic.
         old = learner.risk
         known = algorithm.critic.network.at_level(old.parameters, level)
         risk = risk._replace(parameters=known, key=old.key, scale=old.scale, length=old.length)
     return untrained._replace(
         theta=algorithm.policy.at_level(learner.theta, level),
-        phi=algorithm.value.at_level(learner.phi, level),
+        phi=learner.phi if shared else algorithm.value.at_level(learner.phi, level),
         risk=risk,
         seen=learner.seen,
         key=learner.key,

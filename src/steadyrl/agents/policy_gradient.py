@@ -176,6 +176,8 @@ class PolicyGradientAgent(Agent):
             s.initial_output_scale,
             getattr(s, "normalise_values", False),  # Of PPO alone.
             levels,
+            getattr(s, "shared_trunk", False),  # Of PPO alone.
+            s.squash_mean,
         )
 
     def risk_measure(self) -> Measure | None:

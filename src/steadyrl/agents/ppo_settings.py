@@ -98,6 +98,11 @@ class PPOSettings(ClippedSettings):
         "Step size of the value function.",
         above=0,
     )
+    shared_trunk: bool = setting(
+        False,
+        "Whether policy and values share all layers but the last; the error of the values, times value_coefficient, "
+        "then counts in the steps of the policy. For networks.",
+    )
     value_targets: str = setting(
         "td_lambda",
         "What values are fitted to: 'td_lambda', the values plus the advantages, which are less noisy, or "
@@ -118,6 +123,8 @@ class PPOSettings(ClippedSettings):
         resolved = super().resolve(context)
         if resolved.network == "table" and resolved.normalise_values:
             raise ValueError("normalise_values=True: it is for networks, and this is a table. Leave it out.")
+        if resolved.network == "table" and resolved.shared_trunk:
+            raise ValueError("shared_trunk=True: it is for networks, and this is a table. Leave it out.")
         return resolved
 
 

@@ -122,10 +122,10 @@ class PPOUpdate(PolicyGradientUpdate):
         gamma, mask, rows = self.settings.gamma, jnp.asarray(episodes.mask, jnp.float32), episodes.rows
         if self.value is None:
             return jnp.zeros_like(mask), jnp.zeros_like(mask), jnp.zeros_like(mask)
-        V = self.value(learner.phi, jnp.asarray(episodes.observations)) * mask
+        V = self.values(learner.theta, learner.phi, jnp.asarray(episodes.observations)) * mask
         rewards = jnp.asarray(episodes.rewards, V.dtype)
         if self.settings.bootstrap_on_truncation:
-            next_value = self.value(learner.phi, jnp.asarray(episodes.last_observations))
+            next_value = self.values(learner.theta, learner.phi, jnp.asarray(episodes.last_observations))
             at_end = rows.spread(next_value * ~jnp.asarray(episodes.terminated))[:, None]
             rewards = rewards + gamma * (steps_from_episodes(episodes).last * at_end)
         A = generalized_advantages(rewards, V, gamma, self.settings.gae_lambda, rows)
@@ -178,10 +178,20 @@ class PPOUpdate(PolicyGradientUpdate):
         }
         return -(steps.shares * objective).sum(), (state, metrics)
 
-    def value_loss(self, phi: Any, steps: PPOSteps) -> Array:
-        """The mean squared error of the values, in their own units, times its coefficient."""
+    @property
+    def shared(self) -> bool:
+        """Whether policy and values share all layers but the last."""
+        return self.value is not None and self.settings.shared_trunk
+
+    def values(self, theta: Any, phi: Any, observations: Array) -> Array:
+        """V of each observation; the policy's parameters are needed where layers are shared."""
         assert self.value is not None
-        error = (self.value(phi, steps.observations) - steps.targets) / self.value_unit(phi)
+        policy: Any = self.policy
+        return self.value(phi, policy.features(theta, observations) if self.shared else observations)
+
+    def value_loss(self, phi: Any, steps: PPOSteps, theta: Any) -> Array:
+        """The mean squared error of the values, in their own units, times its coefficient."""
+        error = (self.values(theta, phi, steps.observations) - steps.targets) / self.value_unit(phi)
         loss: Array = self.settings.value_coefficient * (steps.shares * error**2).sum()
         return loss
 
@@ -192,9 +202,12 @@ class PPOUpdate(PolicyGradientUpdate):
 
     def step_policy(self, learner: Learner, steps: PPOSteps, risk_weights: RiskWeights) -> tuple[Learner, Metrics]:
         """One step of the policy."""
-        (loss, (state, metrics)), gradient = jax.value_and_grad(self.policy_loss, has_aux=True)(
-            learner.theta, steps, risk_weights
-        )
+
+        def objective(theta: Any) -> tuple[Array, tuple[Any, Metrics]]:
+            loss, more = self.policy_loss(theta, steps, risk_weights)
+            return loss + self.value_loss(learner.phi, steps, theta) if self.shared else loss, more
+
+        (loss, (state, metrics)), gradient = jax.value_and_grad(objective, has_aux=True)(learner.theta)
         metrics |= {"policy_loss": loss, "gradient_norm": optax.tree.norm(gradient)}
         return self.descend(learner, gradient)._replace(risk=state), metrics
 
@@ -204,7 +217,7 @@ class PPOUpdate(PolicyGradientUpdate):
 
     def value_gradient(self, learner: Learner, steps: PPOSteps) -> tuple[Array, Any]:
         """The loss of the value function, and its gradient."""
-        result: tuple[Array, Any] = jax.value_and_grad(self.value_loss)(learner.phi, steps)
+        result: tuple[Array, Any] = jax.value_and_grad(self.value_loss)(learner.phi, steps, learner.theta)
         return result
 
     def move_values(self, learner: Learner, loss_and_gradient: tuple[Array, Any]) -> tuple[Learner, Metrics]:

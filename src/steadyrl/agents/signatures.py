@@ -44,6 +44,7 @@ class ReinforceKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int
     n_epochs: int
     ratio_range: float
@@ -77,6 +78,7 @@ class PPOKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     annealing_episodes: int
     inner_updates: int | Auto
     n_epochs: int | Auto
@@ -92,6 +94,7 @@ class PPOKwargs(Execution, total=False):
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    shared_trunk: bool
     value_targets: Literal["td_lambda", "monte_carlo"]
     normalise_values: bool | Auto
     normalize_values: bool | Auto
@@ -129,6 +132,7 @@ class MeanGiniKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float
@@ -155,6 +159,7 @@ class MeanGiniKwargs(Execution, total=False):
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    shared_trunk: bool
     value_targets: Literal["td_lambda", "monte_carlo"]
     normalise_values: bool | Auto
     normalize_values: bool | Auto
@@ -194,6 +199,7 @@ class MVOKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float
@@ -211,6 +217,7 @@ class MVOKwargs(Execution, total=False):
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    shared_trunk: bool
     value_targets: Literal["td_lambda", "monte_carlo"]
     normalise_values: bool | Auto
     normalize_values: bool | Auto
@@ -251,6 +258,7 @@ class TamarKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     moments_learning_rate: float | Auto
     initial_mean: float
     initial_variance: float
@@ -269,6 +277,7 @@ class TamarKwargs(Execution, total=False):
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    shared_trunk: bool
     value_targets: Literal["td_lambda", "monte_carlo"]
     normalise_values: bool | Auto
     normalize_values: bool | Auto
@@ -308,6 +317,7 @@ class MVPKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     dual_learning_rate: float | Auto
     initial_dual: float
     annealing_episodes: int
@@ -325,6 +335,7 @@ class MVPKwargs(Execution, total=False):
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    shared_trunk: bool
     value_targets: Literal["td_lambda", "monte_carlo"]
     normalise_values: bool | Auto
     normalize_values: bool | Auto
@@ -484,6 +495,7 @@ class MeanRiskKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float
@@ -509,6 +521,7 @@ class MeanRiskKwargs(Execution, total=False):
     normalise_advantages: bool
     normalize_advantage: bool
     normalize_advantages: bool
+    shared_trunk: bool
     value_targets: Literal["td_lambda", "monte_carlo"]
     normalise_values: bool | Auto
     normalize_values: bool | Auto
@@ -547,6 +560,7 @@ class CVaRKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float

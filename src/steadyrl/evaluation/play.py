@@ -102,21 +102,23 @@ def play_policy(
 
     With `keep_scripts` only where the environment itself can play them again; that rules out EnvPool.
     """
-    return _play(policy, env, range(episodes), seed, _How(deterministic, gamma, keep_scripts))
+    return _play(policy, env, range(episodes), episodes, seed, _How(deterministic, gamma, keep_scripts))
 
 
-def replay_numbered(agent: Agent, env: gym.Env[Any, Any], numbers: Sequence[int], seed: int) -> Played:
+def replay_numbered(agent: Agent, env: gym.Env[Any, Any], numbers: Sequence[int], episodes: int, seed: int) -> Played:
     """Some of the episodes of `play_policy`, by their numbers, with scripts.
 
-    The others are played only where an episode depends on those before it, or where all cost no more than one.
+    The others are played only where an episode depends on those before it, and in compiled programs, which exist for
+    so many episodes already.
     """
-    return _play(agent, env, numbers, seed, _How(deterministic=False, gamma=agent.gamma, keep_scripts=True))
+    return _play(agent, env, numbers, episodes, seed, _How(deterministic=False, gamma=agent.gamma, keep_scripts=True))
 
 
-def _play(policy: Any, env: gym.Env[Any, Any], numbers: Sequence[int], seed: int, how: _How) -> Played:
-    policy_seed, until = evaluation_stream_seed(seed, EvaluationStream.POLICY), max(numbers) + 1
+def _play(policy: Any, env: gym.Env[Any, Any], numbers: Sequence[int], episodes: int, seed: int, how: _How) -> Played:
+    """The episodes with these numbers, out of so many."""
+    policy_seed = evaluation_stream_seed(seed, EvaluationStream.POLICY)
     if isinstance(policy, Agent) and (replays_outcomes(env) or not how.keep_scripts):
-        compiled = _play_compiled(policy, env, until, policy_seed, how)
+        compiled = _play_compiled(policy, env, episodes, policy_seed, how)
         if compiled is not None:
             return compiled.picked(numbers)
     seed_of = partial(evaluation_stream_seed, seed, EvaluationStream.EPISODES)
@@ -131,7 +133,7 @@ def _play(policy: Any, env: gym.Env[Any, Any], numbers: Sequence[int], seed: int
             return _play_fast(actor, simulator, str(env), seeds, how)
     acts = _PolicyActs(_act_function(policy, env.action_space, policy_seed, how.deterministic))
     # The random stream of a policy runs through all its episodes.
-    return _play_one_by_one(acts, env, [seed_of(number) for number in range(until)], how).picked(numbers)
+    return _play_one_by_one(acts, env, [seed_of(number) for number in range(max(numbers) + 1)], how).picked(numbers)
 
 
 def _play_compiled(agent: Agent, env: gym.Env[Any, Any], episodes: int, seed: int, how: _How) -> Played | None:

@@ -45,6 +45,10 @@ class CategoricalNetwork:
         chosen = jax.nn.one_hot(actions, self.mlp.outputs)
         return jnp.einsum("...a,...pa->...p", table, chosen), -(jnp.exp(table) * table).sum(axis=-1)
 
+    def features(self, parameters: Any, observations: Array) -> Array:
+        """[..., width]: what enters the last layer."""
+        return self.mlp.features(parameters, observations)
+
     def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
         """See `gumbel`."""
         return gumbel(generator, steps, self.mlp.outputs)

@@ -17,7 +17,7 @@ from steadyrl.agents.networks.dialled_tables import (
     DialledValueTable,
     Knots,
 )
-from steadyrl.agents.networks.mlp import ValueNetwork
+from steadyrl.agents.networks.mlp import MLP, ValueNetwork
 from steadyrl.agents.networks.multi_categorical import Heads, MultiCategoricalNetwork
 from steadyrl.agents.networks.normal import NormalNetwork
 from steadyrl.agents.networks.normalised_value import NormalisedValue
@@ -35,10 +35,13 @@ def networks_for(
     initial_output_scale: float = 1.0,
     normalise_values: bool = False,
     levels: tuple[float, float] | None = None,
+    shared: bool = False,
+    squash_mean: bool = True,
 ) -> tuple[Policy, Value]:
     """A table for each state and action, or networks; with a level as one more input, if given.
 
-    `levels` are the lowest and the highest one; see `training.dial`.
+    `levels` are the lowest and the highest one; see `training.dial`. Where layers are `shared`, values are linear in
+    the `features` of the policy.
     """
     if architecture.kind == "table":
         assert isinstance(observation_space, Discrete)
@@ -49,18 +52,34 @@ def networks_for(
             return DialledSoftmaxTable(S, A, knots), DialledValueTable(S, knots)
         return SoftmaxTable(S, A), ValueTable(S)
     more = int(levels is not None)
-    value = (NormalisedValue if normalise_values else ValueNetwork)(architecture.network(observation_space, 1, more))
+    policy = _policy(
+        observation_space, action_space, architecture, initial_log_std, initial_output_scale, more, squash_mean
+    )
+    of_values = MLP((policy.mlp.width, 1)) if shared else architecture.network(observation_space, 1, more)
+    return policy, (NormalisedValue if normalise_values else ValueNetwork)(of_values)
+
+
+def _policy(
+    observation_space: gym.Space[Any],
+    action_space: gym.Space[Any],
+    architecture: Architecture,
+    initial_log_std: float,
+    initial_output_scale: float,
+    more: int,
+    squash_mean: bool,
+) -> CategoricalNetwork | MultiCategoricalNetwork | NormalNetwork:
+    """The policy for the action space, with so many more inputs than observations have."""
     if isinstance(action_space, Discrete):
         network = architecture.network(observation_space, int(action_space.n), more)
-        return CategoricalNetwork(network, int(action_space.start), initial_output_scale), value
+        return CategoricalNetwork(network, int(action_space.start), initial_output_scale)
     if isinstance(action_space, MultiDiscrete | MultiBinary):
         heads = Heads.of(action_space)
         network = architecture.network(observation_space, sum(heads.numbers), more)
-        return MultiCategoricalNetwork(network, heads, initial_output_scale), value
+        return MultiCategoricalNetwork(network, heads, initial_output_scale)
     assert isinstance(action_space, Box)
     actions = ActionRange.of(action_space)
     network = architecture.network(observation_space, actions.dimensions, more)
-    return NormalNetwork(network, actions, initial_log_std, initial_output_scale), value
+    return NormalNetwork(network, actions, initial_log_std, initial_output_scale, squash_mean)
 
 
 def quantiles_for(

@@ -84,9 +84,21 @@ class ConvNetwork:
 
     def __call__(self, layers: Layers, x: Array) -> Array:
         """[..., inputs] to [..., outputs]."""
+        return self.dense(self._split(layers)[1], self._seen(layers, x))
+
+    @property
+    def width(self) -> int:
+        """See `Network`."""
+        return self.dense.width
+
+    def features(self, layers: Layers, x: Array) -> Array:
+        """See `Network`."""
+        return self.dense.features(self._split(layers)[1], self._seen(layers, x))
+
+    def _seen(self, layers: Layers, x: Array) -> Array:
+        """[..., dense inputs]: what the dense layers see."""
         rows = x.reshape(-1, x.shape[-1])
-        convolutions, dense = self._split(layers)
-        features = partial(self._features, convolutions)
+        features = partial(self._features, self._split(layers)[0])
         if len(rows) > CHUNK:
             # Checkpointed: what is computed in between is computed again for the gradient, not kept.
             chunks, rest = divmod(len(rows), CHUNK)
@@ -95,7 +107,8 @@ class ConvNetwork:
             seen = jnp.concatenate([seen, features(rows[chunks * CHUNK :])]) if rest else seen
         else:
             seen = features(rows)
-        return self.dense(dense, seen).reshape(*x.shape[:-1], -1)
+        shaped: Array = seen.reshape(*x.shape[:-1], -1)
+        return shaped
 
     def apply_numpy(self, layers: Layers, x: Any) -> Any:
         """The same in NumPy."""

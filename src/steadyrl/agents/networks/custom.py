@@ -73,10 +73,18 @@ class CustomNetwork:
 
     def __call__(self, layers: list[Any], x: Array) -> Array:
         """[..., inputs] to [..., outputs]."""
-        body, last = layers
-        seen = self.body.apply(body, self._rows(x))
-        outputs: Array = seen @ last["weight"] + last["bias"]
-        return outputs.reshape(*x.shape[:-1], -1)
+        outputs: Array = self.features(layers, x) @ layers[1]["weight"] + layers[1]["bias"]
+        return outputs
+
+    @property
+    def width(self) -> int:
+        """See `Network`."""
+        return int(self.body.outputs)
+
+    def features(self, layers: list[Any], x: Array) -> Array:
+        """See `Network`."""
+        seen: Array = self.body.apply(layers[0], self._rows(x))
+        return seen.reshape(*x.shape[:-1], -1)
 
     def apply_numpy(self, layers: list[Any], x: Any) -> Any:
         """The same in NumPy."""

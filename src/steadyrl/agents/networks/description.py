@@ -31,6 +31,8 @@ class NetworkDescription:
     """Whether hidden layers have layer normalization."""
     orthogonal: bool | None = None
     """Whether weights start orthogonal."""
+    shared_trunk: bool | None = None
+    """Whether policy and values share all layers but the last; with PPO."""
     kind: str | None = None
     """'mlp' or 'cnn'; by default convolutions for images."""
 

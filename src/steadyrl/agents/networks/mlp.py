@@ -91,16 +91,28 @@ class MLP:
 
     def __call__(self, layers: Layers, x: Array) -> Array:
         """[..., inputs] to [..., outputs]."""
-        *hidden, last = layers
+        outputs: Array = self._rows(layers, x) @ layers[-1]["weight"] + layers[-1]["bias"]
+        return outputs.reshape(*x.shape[:-1], -1)
+
+    @property
+    def width(self) -> int:
+        """See `Network`."""
+        return self.sizes[-2]
+
+    def features(self, layers: Layers, x: Array) -> Array:
+        """See `Network`."""
+        return self._rows(layers, x).reshape(*x.shape[:-1], -1)
+
+    def _rows(self, layers: Layers, x: Array) -> Array:
+        """[n, width]: what enters the last layer."""
         # As one matrix: with more axes the gradient of the weights would be a quarter slower.
         rows = x.reshape(-1, x.shape[-1])
         if self.pixels:
             rows = scaled_pixels(rows, self.pixels)
         activation = ACTIVATIONS[self.activation].jax
-        for layer in hidden:
+        for layer in layers[:-1]:
             rows = activation(self._normalized(layer, rows @ layer["weight"] + layer["bias"]))
-        outputs: Array = rows @ last["weight"] + last["bias"]
-        return outputs.reshape(*x.shape[:-1], -1)
+        return rows
 
     def apply_numpy(self, layers: Layers, x: Any) -> Any:
         """The same of [..., inputs], in place where it can be: this runs once for every step of the environment."""

@@ -105,6 +105,10 @@ class MultiCategoricalNetwork:
         logits = masked(self.heads.split(outputs, 0.0), self.heads.exists)
         return logits if masks is None else masked(logits, self.heads.split(masks, False))
 
+    def features(self, parameters: Any, observations: Array) -> Array:
+        """[..., width]: what enters the last layer."""
+        return self.mlp.features(parameters, observations)
+
     def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
         """[steps, heads, largest]: see `gumbel`."""
         return generator.gumbel(size=(steps, *self.heads.padded)).astype(np.float32)

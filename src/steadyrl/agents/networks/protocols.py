@@ -40,6 +40,15 @@ class Network(Protocol):
         """[..., inputs] to [..., outputs]."""
         ...
 
+    @property
+    def width(self) -> int:
+        """How many numbers enter the last layer."""
+        ...
+
+    def features(self, layers: Any, x: Array) -> Array:
+        """[..., inputs] to [..., width]: what enters the last layer."""
+        ...
+
     def apply_numpy(self, layers: Any, x: Any) -> Any:
         """The same in NumPy."""
         ...

@@ -68,8 +68,9 @@ class Film:
         return write_film(check_film_file(path), self.frames, 1 / self.pace.seconds, max_bytes, self._kept)
 
     def gif(self, max_bytes: int, comment: str = "") -> bytes:
-        """The content of a .gif file."""
-        return encoded(".gif", self.frames, max_bytes, self._kept, comment)
+        """The content of a .gif file, for short films: all pictures are in memory while it is made smaller."""
+        frames = list(self.frames())
+        return encoded(".gif", lambda: iter(frames), max_bytes, self._kept, comment)
 
     @property
     def _kept(self) -> list[Colour]:
@@ -82,7 +83,7 @@ class Film:
         return "\n".join(map(_line, self.recordings))
 
     def _repr_html_(self) -> str:
-        content = base64.b64encode(self.gif(MAX_BYTES)).decode()
+        content = base64.b64encode(encoded(".gif", self.frames, MAX_BYTES, self._kept)).decode()
         return f'<img alt="film of {len(self.recordings)} episodes" src="data:image/gif;base64,{content}">'
 
 

@@ -19,7 +19,7 @@ from steadyrl.agents import load
 from steadyrl.agents.agent import Agent
 from steadyrl.base.files import write_atomic
 from steadyrl.evaluation.film.rendering_env import rendering_env
-from steadyrl.evaluation.film.scenes import Take, record_scenes
+from steadyrl.evaluation.film.scenes import Film, Take, record_scenes
 from steadyrl.evaluation.film.selection import Selected
 from steadyrl.evaluation.play import replay_numbered
 from steadyrl.reports.page.films import MAX_ALL, find_film, run_with_film
@@ -97,7 +97,7 @@ def _film_of(
     if env_id in cannot:
         return GroupFilm(reason=cannot[env_id])
     try:
-        content = _make(extremes, colour, len(result.returns), envs, key, max_bytes)
+        content = _make(result, colour, envs).gif(max_bytes, key)
     except Exception as error:  # Of an environment that anybody may have written.
         cannot[env_id] = " ".join(str(error).split()) or type(error).__name__
         return GroupFilm(reason=cannot[env_id])
@@ -124,7 +124,9 @@ def _stored(folder: Path, key: str, max_bytes: int) -> bytes | None:
     return None
 
 
-def _make(extremes: dict[str, Episode], colour: str, episodes: int, envs: NamedEnvs, key: str, max_bytes: int) -> bytes:
+def _make(result: GroupResults, colour: str, envs: NamedEnvs) -> Film:
+    extremes, episodes = result.extremes, len(result.returns)
+    evaluated = {name: len(agent.returns) for name, agent in result.agents.items()}
     ranks = dict(zip(extremes, (1, (episodes + 1) // 2, episodes), strict=True))
     runs = {episode.run.name: episode.run for episode in extremes.values()}
     with ExitStack() as stack:
@@ -134,13 +136,13 @@ def _make(extremes: dict[str, Episode], colour: str, episodes: int, envs: NamedE
         takes: dict[str, Take] = {}
         for name, run in runs.items():
             chosen = {kind: episode for kind, episode in extremes.items() if episode.run.name == name}
-            played = replay_numbered(agents[name], env, [episode.number for episode in chosen.values()], run.seed)
+            numbers = [episode.number for episode in chosen.values()]
+            played = replay_numbered(agents[name], env, numbers, evaluated[name], run.seed)
             for (kind, episode), script, value in zip(chosen.items(), played.scripts, played.returns, strict=True):
                 _check_same(episode, float(value))
                 selected = Selected(episode.number, ranks[kind], kind)
                 takes[kind] = Take(f"seed {run.seed}", selected, episodes, script, float(value), colour)
-        film = record_scenes(env, [[takes[kind] for kind in extremes]], FPS, SECONDS, WIDTH)
-    return film.gif(max_bytes, key)
+        return record_scenes(env, [[takes[kind] for kind in extremes]], FPS, SECONDS, WIDTH)
 
 
 def _load(run: FoundRun, envs: NamedEnvs, stack: ExitStack) -> Agent:

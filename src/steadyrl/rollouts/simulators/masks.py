@@ -33,7 +33,8 @@ class ActionMasks:
         """Read the mask in the first state of an episode, of `slots` that are reset one after the other."""
         if not self._length:
             return
-        self._methods[slot] = _method(env)
+        if slot not in self._methods:  # A slot keeps its environment.
+            self._methods[slot] = _method(env)
         exists = KEY in info or self._methods[slot] is not None
         self._exist = exists if self._exist is None else self._exist
         if exists != self._exist:
