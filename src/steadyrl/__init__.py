@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from steadyrl.runs.calibration import Calibration as Calibration
     from steadyrl.runs.calibration import calibrate as calibrate
     from steadyrl.runs.frontier import frontier as frontier
+    from steadyrl.runs.tuning import tune as tune
+    from steadyrl.runs.tuning_results import Tuning as Tuning
     from steadyrl.training.loop import learn_together as learn_together
 
 __version__ = "0.2.0"
@@ -77,6 +79,7 @@ _HOMES = {
     "MethodComparison": "steadyrl.evaluation.compare_methods",
     "NetworkDescription": "steadyrl.agents.networks.description",
     "RiskReport": "steadyrl.evaluation.risk_report",
+    "Tuning": "steadyrl.runs.tuning_results",
     "calibrate": "steadyrl.runs.calibration",
     "compare": "steadyrl.evaluation.compare",
     "evaluate": "steadyrl.evaluation.evaluate",
@@ -85,6 +88,7 @@ _HOMES = {
     "from_sb3": "steadyrl.agents.sb3.from_sb3",
     "frontier": "steadyrl.runs.frontier",
     "learn_together": "steadyrl.training.loop",
+    "tune": "steadyrl.runs.tuning",
 }
 """Name -> the module that it is in."""
 _MODULES = ("callbacks", "exact", "risk")
