@@ -48,7 +48,7 @@ $(READY): pyproject.toml constraints.txt
 
 $(ALL): $(READY)
 	@echo "Installing what development needs (once; a minute or two) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,box2d,mujoco,fast,film,tensorboard,onnx,ray]' flax seaborn six
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,box2d,mujoco,fast,film,tensorboard,onnx,ray,tune]' flax seaborn six
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt gymnax
 	@touch $@
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from steadyrl.agents import Tamar as Tamar
     from steadyrl.agents import load as load
     from steadyrl.agents.networks.description import NetworkDescription as NetworkDescription
+    from steadyrl.agents.sb3.from_sb3 import from_sb3 as from_sb3
     from steadyrl.envs.jax_gymnasium import from_jax as from_jax
     from steadyrl.evaluation.compare import Comparison as Comparison
     from steadyrl.evaluation.compare import compare as compare
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from steadyrl.runs.calibration import Calibration as Calibration
     from steadyrl.runs.calibration import calibrate as calibrate
     from steadyrl.runs.frontier import frontier as frontier
+    from steadyrl.runs.tuning import tune as tune
+    from steadyrl.runs.tuning_results import Tuning as Tuning
     from steadyrl.training.loop import learn_together as learn_together
 
 __version__ = "0.2.0"
@@ -76,13 +79,16 @@ _HOMES = {
     "MethodComparison": "steadyrl.evaluation.compare_methods",
     "NetworkDescription": "steadyrl.agents.networks.description",
     "RiskReport": "steadyrl.evaluation.risk_report",
+    "Tuning": "steadyrl.runs.tuning_results",
     "calibrate": "steadyrl.runs.calibration",
     "compare": "steadyrl.evaluation.compare",
     "evaluate": "steadyrl.evaluation.evaluate",
     "film": "steadyrl.evaluation.film.film",
     "from_jax": "steadyrl.envs.jax_gymnasium",
+    "from_sb3": "steadyrl.agents.sb3.from_sb3",
     "frontier": "steadyrl.runs.frontier",
     "learn_together": "steadyrl.training.loop",
+    "tune": "steadyrl.runs.tuning",
 }
 """Name -> the module that it is in."""
 _MODULES = ("callbacks", "exact", "risk")

@@ -177,6 +177,7 @@ class PolicyGradientAgent(Agent):
             getattr(s, "normalise_values", False),  # Of PPO alone.
             levels,
             getattr(s, "shared_trunk", False),  # Of PPO alone.
+            s.squash_mean,
         )
 
     def risk_measure(self) -> Measure | None:

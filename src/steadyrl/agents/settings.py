@@ -239,6 +239,11 @@ class PolicyGradientSettings(NetworkSettings):
         "the paper's (deviation 33).",
         least=0,
     )
+    squash_mean: bool = setting(
+        True,
+        "Whether the mean of actions within bounds is tanh of the network's output, rather than the output itself; "
+        "actions are clipped to the bounds in any case.",
+    )
     normalise_observations: bool = setting(
         False,
         "Whether networks see observations in standard deviations from their running mean. Rewards never are.",

@@ -44,6 +44,7 @@ class ReinforceKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int
     n_epochs: int
     ratio_range: float
@@ -77,6 +78,7 @@ class PPOKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     annealing_episodes: int
     inner_updates: int | Auto
     n_epochs: int | Auto
@@ -130,6 +132,7 @@ class MeanGiniKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float
@@ -196,6 +199,7 @@ class MVOKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float
@@ -254,6 +258,7 @@ class TamarKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     moments_learning_rate: float | Auto
     initial_mean: float
     initial_variance: float
@@ -312,6 +317,7 @@ class MVPKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     dual_learning_rate: float | Auto
     initial_dual: float
     annealing_episodes: int
@@ -489,6 +495,7 @@ class MeanRiskKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float
@@ -553,6 +560,7 @@ class CVaRKwargs(Execution, total=False):
     initial_log_std: float
     log_std_init: float
     initial_output_scale: float
+    squash_mean: bool
     inner_updates: int | Auto
     n_epochs: int | Auto
     ratio_range: float

@@ -15,7 +15,19 @@ from typing import Any
 from steadyrl.base.shown import printable
 from steadyrl.base.signals import TrainingInterruptedError, defer_signals, interruptible
 
-NEED_JAX = ("train", "sweep", "evaluate", "compare", "export", "reproduce", "agents", "frontier", "calibrate", "watch")
+NEED_JAX = (
+    "train",
+    "sweep",
+    "evaluate",
+    "compare",
+    "export",
+    "reproduce",
+    "agents",
+    "frontier",
+    "calibrate",
+    "tune",
+    "watch",
+)
 """Commands that import it."""
 _STOPPED = 130
 
@@ -125,6 +137,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
     from steadyrl.cli.reproduce import Reproduce
     from steadyrl.cli.sweep import SweepCommand
     from steadyrl.cli.train import Train
+    from steadyrl.cli.tune import TuneCommand
     from steadyrl.cli.watch import Watch
 
     return {
@@ -132,6 +145,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
         "sweep": SweepCommand,
         "frontier": FrontierCommand,
         "calibrate": Calibrate,
+        "tune": TuneCommand,
         "evaluate": Evaluate,
         "compare": Compare,
         "watch": Watch,

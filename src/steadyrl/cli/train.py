@@ -58,6 +58,8 @@ class Train:
     """The method, such as mg, mvo or reinforce; `steadyrl agents` describes each of them."""
     set: Pairs = ()
     """A setting of the agent, as name=value; may be given many times. `steadyrl agents NAME` lists them."""
+    settings: Annotated[Path | None, named("FILE.toml")] = None
+    """A file with the agent and its settings, such as `steadyrl tune` writes; --set changes single ones."""
     env_set: Pairs = ()
     """An option of the environment, as name=value; may be given many times."""
     seed: Count = 0
@@ -108,6 +110,7 @@ class Train:
         from steadyrl.training.loggers import logger_class
         from steadyrl.training.loggers.tensorboard import FOLDER
         from steadyrl.training.progress import TrainingProgress
+        from steadyrl.training.run_files import CONFIG
         from steadyrl.training.run_folder import STOPPED_EARLY, read_config
 
         here = Path.cwd()  # An environment may change it.
@@ -136,7 +139,8 @@ class Train:
             for agent in trained:
                 agent.check_trained()
         print("\n".join(map(_summary, trained)) or "This run is complete already.")
-        if stopped := read_config(here / out).get(STOPPED_EARLY):
+        stopped = read_config(here / out).get(STOPPED_EARLY) if (here / out / CONFIG).is_file() else None
+        if stopped:
             print(f"Stopped early after {stopped['episodes']:,} episodes: {stopped['reason']}.")
         if trained and (here / out / FOLDER).is_dir():
             print(_how_to_view(out / FOLDER))
@@ -163,8 +167,10 @@ class Train:
 
         if self.env is None:
             raise ValueError("train: name an environment, such as steadyrl/GuardedMaze-v0, or --resume-from a run.")
-        kind = agent_class(self.agent)
-        given, options = pairs_of("--set", self.set), checked_options(self.env, options_of(self.env_set))
+        agent, in_file = self._settings_file()
+        kind = agent_class(agent)
+        options = checked_options(self.env, options_of(self.env_set))
+        given = {**in_file, **pairs_of("--set", self.set)}
         self._plan()  # Mistakes in it are found before the environment is made.
         spaces = Source.of(partial(resolve, self.env, **options)).spaces
         given = with_network_described(given, spaces[0])
@@ -178,6 +184,27 @@ class Train:
         run = RunSpec(self.seed, out, values, name)
         return Job(self.env, kind.name, (run,), plan, options, self.engine, loggers, workers_of(self.workers)), out
 
+    def _settings_file(self) -> tuple[str, dict[str, str]]:
+        """The agent, and the settings of the file as they would be typed."""
+        import json
+
+        from steadyrl.runs.toml_file import read_toml
+        from steadyrl.runs.tuning_results import settings_in
+
+        if self.settings is None:
+            return self.agent, {}
+        try:
+            agent, values = settings_in(read_toml(self.settings))
+        except ValueError as error:
+            raise ValueError(f"--settings {self.settings}: {error}") from None
+        if agent is not None and self.agent not in ("mg", agent):
+            raise ValueError(
+                f"--agent {self.agent}: {self.settings} has settings of {agent}. Leave out one of the two."
+            )
+        return agent or self.agent, {
+            name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()
+        }
+
     def _extension(self, loggers: tuple[str, ...]) -> tuple[Job, Path]:
         """The run in the folder of --resume-from, with the budget of the command."""
         from steadyrl.cli.resume_from import RecordedRun
@@ -190,6 +217,7 @@ class Train:
             {
                 "--agent": self.agent != "mg" and self.agent != config["agent"],
                 "--set": bool(self.set),
+                "--settings": self.settings is not None,
                 "--env-set": bool(self.env_set),
                 "--seed": self.seed not in (0, config["seed"]),
                 "--engine": self.engine not in ("auto", config["engine"]),

@@ -10,6 +10,8 @@ import numpy as np
 
 CLIP = 10.0
 """Normalized observations are clipped to [-CLIP, CLIP]."""
+EPSILON = 1e-8
+"""Added to variances, of which some may be 0."""
 
 
 class RunningMoments(NamedTuple):
@@ -50,6 +52,6 @@ class RunningMoments(NamedTuple):
     def normalize(self, x: Any) -> Any:
         """`x` [..., inputs] in standard deviations from the mean."""
         if isinstance(x, jax.Array):
-            return jnp.clip((x - self.mean) / jnp.sqrt(self.variance + 1e-8), -CLIP, CLIP)
-        scaled = (x - self.mean) / np.sqrt(self.variance + np.float32(1e-8))
+            return jnp.clip((x - self.mean) / jnp.sqrt(self.variance + EPSILON), -CLIP, CLIP)
+        scaled = (x - self.mean) / np.sqrt(self.variance + np.float32(EPSILON))
         return np.clip(scaled, -CLIP, CLIP, out=scaled)

@@ -23,7 +23,7 @@ from steadyrl.agents.networks import (
 from steadyrl.envs.images import is_image
 from steadyrl.envs.spaces import parts_of, shown_space
 from steadyrl.rollouts.acting import Actor
-from steadyrl.rollouts.normalization import CLIP
+from steadyrl.rollouts.normalization import CLIP, EPSILON
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
@@ -101,7 +101,7 @@ def plain_policy(agent: Agent) -> PlainNetwork | PlainTable:
     return PlainNetwork(
         inputs=tuple(_inputs(agent.observation_space)),
         # As `RunningMoments.normalize` computes it.
-        moments=None if moments is None else (moments.mean, np.sqrt(moments.variance + np.float32(1e-8))),
+        moments=None if moments is None else (moments.mean, np.sqrt(moments.variance + np.float32(EPSILON))),
         layers=tuple(layers),
         activation=mlp.activation,
         head=head,
@@ -129,7 +129,7 @@ def _network(agent: Agent, actor: Actor) -> tuple[MLP, Any, Choice | Scaled]:
         heads = policy.heads
         layers, head = parameters, Choice(heads.numbers, np.array(heads.first, heads.dtype), heads.shape)
     elif isinstance(policy, NormalNetwork):
-        layers, head = parameters["mean"], _scaled(policy.range, squash=policy.range.bounded)
+        layers, head = parameters["mean"], _scaled(policy.range, squash=policy.squashed)
     elif isinstance(policy, DeterministicNetwork):
         layers, head = parameters.layers, _scaled(policy.range, squash=True)
     else:

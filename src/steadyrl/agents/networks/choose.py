@@ -36,6 +36,7 @@ def networks_for(
     normalise_values: bool = False,
     levels: tuple[float, float] | None = None,
     shared: bool = False,
+    squash_mean: bool = True,
 ) -> tuple[Policy, Value]:
     """A table for each state and action, or networks; with a level as one more input, if given.
 
@@ -51,7 +52,9 @@ def networks_for(
             return DialledSoftmaxTable(S, A, knots), DialledValueTable(S, knots)
         return SoftmaxTable(S, A), ValueTable(S)
     more = int(levels is not None)
-    policy = _policy(observation_space, action_space, architecture, initial_log_std, initial_output_scale, more)
+    policy = _policy(
+        observation_space, action_space, architecture, initial_log_std, initial_output_scale, more, squash_mean
+    )
     of_values = MLP((policy.mlp.width, 1)) if shared else architecture.network(observation_space, 1, more)
     return policy, (NormalisedValue if normalise_values else ValueNetwork)(of_values)
 
@@ -63,6 +66,7 @@ def _policy(
     initial_log_std: float,
     initial_output_scale: float,
     more: int,
+    squash_mean: bool,
 ) -> CategoricalNetwork | MultiCategoricalNetwork | NormalNetwork:
     """The policy for the action space, with so many more inputs than observations have."""
     if isinstance(action_space, Discrete):
@@ -75,7 +79,7 @@ def _policy(
     assert isinstance(action_space, Box)
     actions = ActionRange.of(action_space)
     network = architecture.network(observation_space, actions.dimensions, more)
-    return NormalNetwork(network, actions, initial_log_std, initial_output_scale)
+    return NormalNetwork(network, actions, initial_log_std, initial_output_scale, squash_mean)
 
 
 def quantiles_for(

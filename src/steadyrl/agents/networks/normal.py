@@ -20,14 +20,20 @@ from steadyrl.agents.networks.protocols import Network
 class NormalNetwork:
     """A normal distribution for each dimension of the action, whose standard deviation does not depend on the state.
 
-    Where the range has bounds the mean is tanh of the network's output, else the output itself. Samples may leave the
-    bounds: the likelihood is that of the sample, the environment gets it clipped (deviation 30).
+    Where the range has bounds and `squash` is set, the mean is tanh of the network's output, else the output itself.
+    Samples may leave the bounds: the likelihood is that of the sample, the environment gets it clipped (deviation 30).
     """
 
     mlp: Network
     range: ActionRange
     initial_log_std: float = field(compare=False)  # Not part of what an update is compiled for, as the next.
     initial_output_scale: float = field(default=1.0, compare=False)
+    squash: bool = True
+
+    @property
+    def squashed(self) -> bool:
+        """Whether the mean is tanh of the network's output."""
+        return self.squash and self.range.bounded
 
     def init(self, key: Array) -> dict[str, Any]:
         """Parameters to start from."""
@@ -63,7 +69,7 @@ class NormalNetwork:
 
     def _mean(self, parameters: dict[str, Any], observations: Array) -> Array:
         mean = self.mlp(parameters["mean"], observations)
-        return jnp.tanh(mean) if self.range.bounded else mean
+        return jnp.tanh(mean) if self.squashed else mean
 
     def features(self, parameters: dict[str, Any], observations: Array) -> Array:
         """[..., width]: what enters the last layer."""
@@ -80,7 +86,7 @@ class NormalNetwork:
     def act(self, parameters: dict[str, Any], observations: Any, noise: Any, masks: Any = None) -> Any:
         """[k, d]: a sample, or the mean."""
         mean = self.mlp.apply_numpy(parameters["mean"], observations)
-        mean = np.tanh(mean) if self.range.bounded else mean
+        mean = np.tanh(mean) if self.squashed else mean
         return mean if noise is None else mean + np.exp(parameters["log_std"]) * noise
 
     def act_jax(self, parameters: dict[str, Any], observations: Array, noise: Array | None) -> Array:
