@@ -13,6 +13,7 @@ from steadyrl.agents.registry import AGENTS
 from steadyrl.base.settings import Rule
 
 _LAST = ("Auto", "None")
+_COLUMNS = 120
 PATH = Path(__file__).with_name("signatures.py")
 """The module that is written."""
 
@@ -47,9 +48,15 @@ def _class(agent: Any) -> str:
     for described in settings_of(agent):
         for name in (described.name, *described.aliases):
             kinds.setdefault(name, {}).update(dict.fromkeys(_parts(described)))
-    lines = [f"    {name}: {' | '.join(sorted(parts, key=_place))}" for name, parts in kinds.items()]
+    lines = [_line(name, " | ".join(sorted(parts, key=_place))) for name, parts in kinds.items()]
     head = f'class {agent.__name__}Kwargs(Execution, total=False):\n    """Settings of `{agent.__name__}`."""\n'
     return "\n".join([head, *lines, ""])
+
+
+def _line(name: str, kind: str) -> str:
+    """As the formatter writes it: a type that does not fit on the line is in parentheses."""
+    line = f"    {name}: {kind}"
+    return line if len(line) <= _COLUMNS else f"    {name}: (\n        {kind}\n    )"
 
 
 def _place(part: str) -> int:
