@@ -37,6 +37,8 @@ class Execution(TypedDict, total=False):
     workers: int | Literal["auto"]
 '''
 
+_MAX_LINE = 120
+
 
 def source() -> str:
     """The text of the module: a `TypedDict` for each agent of this package, with all settings and their aliases."""
@@ -49,9 +51,15 @@ def _class(agent: Any) -> str:
     for described in settings_of(agent):
         for name in (described.name, *described.aliases):
             kinds.setdefault(name, {}).update(dict.fromkeys(_parts(described)))
-    lines = [f"    {name}: {' | '.join(sorted(parts, key=_place))}" for name, parts in kinds.items()]
+    lines = [_line(name, " | ".join(sorted(parts, key=_place))) for name, parts in kinds.items()]
     head = f'class {agent.__name__}Kwargs(Execution, total=False):\n    """Settings of `{agent.__name__}`."""\n'
     return "\n".join([head, *lines, ""])
+
+
+def _line(name: str, kind: str) -> str:
+    """A field of the class, folded as the formatter does it."""
+    line = f"    {name}: {kind}"
+    return line if len(line) <= _MAX_LINE else f"    {name}: (\n        {kind}\n    )"
 
 
 def _place(part: str) -> int:
