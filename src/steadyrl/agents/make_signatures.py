@@ -27,6 +27,8 @@ from steadyrl.agents.networks.description import NetworkDescription
 
 Auto = Literal["auto"] | None
 """Chooses a default that depends on other settings or on the environment."""
+Layers = NetworkDescription | Mapping[str, Any] | Callable[[int], Any]
+"""A description of layers, or a function that makes them."""
 
 
 class Execution(TypedDict, total=False):
@@ -72,7 +74,7 @@ def _parts(described: Described) -> list[str]:
         for member in typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,):
             parts += _names(member, field.metadata["choices"])
         if described.name == "network":
-            parts += ["NetworkDescription", "Mapping[str, Any]", "Callable[[int], Any]"]
+            parts += ["Layers"]
         parts += ["Auto"] if isinstance(field.default, Rule) else []
     return parts
 
