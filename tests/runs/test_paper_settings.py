@@ -38,7 +38,13 @@ PRINTED_PPO = {
     "normalise_values": False,
     "annealing_episodes": 0,
 }
+LAYERS = {"activation": "relu", "layer_norm": False, "orthogonal": False}  # Deviation 33.
+CONSTANT = {"learning_rate_schedule": "constant"}
 CHOSEN_PPO = {
+    **LAYERS,
+    **CONSTANT,
+    "shared_trunk": False,
+    "squash_mean": True,
     "minibatch_size": 0,  # None in Algorithm 2 (deviation 44).
     "target_kl": 0.0,  # No limit in Algorithm 2 (deviation 58).
     "bootstrap_on_truncation": True,  # Deviation 42.
@@ -65,6 +71,9 @@ PRINTED_TD3 = {
     "gradient_steps": 50,
 }
 CHOSEN_TD3 = {
+    **LAYERS,
+    **CONSTANT,
+    "network": "mlp",
     # Deviation 49: the values of TD3's own paper, Fujimoto et al. 2018.
     "buffer_size": 1_000_000,
     "learning_starts": 10_000,
@@ -106,6 +115,7 @@ PRINTED = {  # Sec. 10.5.1, under the method's name.
 ZETA = {"ratio_bound": 1.0}  # Deviation 48.
 # Without effect: they are of credit="step" (deviation 57).
 CRITIC = {
+    "risk_gamma": 1.0,
     "risk_gae_lambda": 0.95,
     "risk_critic_learning_rate": 1e-3,
     "returns_remembered": 100,
