@@ -27,6 +27,8 @@ from steadyrl.agents.networks.description import NetworkDescription
 
 Auto = Literal["auto"] | None
 """Chooses a default that depends on other settings or on the environment."""
+Layers = NetworkDescription | Mapping[str, Any] | Callable[[int], Any]
+"""A description of layers, or a function that makes them."""
 
 
 class Execution(TypedDict, total=False):
@@ -34,6 +36,8 @@ class Execution(TypedDict, total=False):
 
     workers: int | Literal["auto"]
 '''
+
+_MAX_LINE = 120
 
 
 def source() -> str:
@@ -47,9 +51,15 @@ def _class(agent: Any) -> str:
     for described in settings_of(agent):
         for name in (described.name, *described.aliases):
             kinds.setdefault(name, {}).update(dict.fromkeys(_parts(described)))
-    lines = [f"    {name}: {' | '.join(sorted(parts, key=_place))}" for name, parts in kinds.items()]
+    lines = [_line(name, " | ".join(sorted(parts, key=_place))) for name, parts in kinds.items()]
     head = f'class {agent.__name__}Kwargs(Execution, total=False):\n    """Settings of `{agent.__name__}`."""\n'
     return "\n".join([head, *lines, ""])
+
+
+def _line(name: str, kind: str) -> str:
+    """A field of the class, folded as the formatter does it."""
+    line = f"    {name}: {kind}"
+    return line if len(line) <= _MAX_LINE else f"    {name}: (\n        {kind}\n    )"
 
 
 def _place(part: str) -> int:
@@ -64,7 +74,7 @@ def _parts(described: Described) -> list[str]:
         for member in typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,):
             parts += _names(member, field.metadata["choices"])
         if described.name == "network":
-            parts += ["NetworkDescription", "Mapping[str, Any]", "Callable[[int], Any]"]
+            parts += ["Layers"]
         parts += ["Auto"] if isinstance(field.default, Rule) else []
     return parts
 

@@ -9,6 +9,8 @@ from steadyrl.agents.networks.description import NetworkDescription
 
 Auto = Literal["auto"] | None
 """Chooses a default that depends on other settings or on the environment."""
+Layers = NetworkDescription | Mapping[str, Any] | Callable[[int], Any]
+"""A description of layers, or a function that makes them."""
 
 
 class Execution(TypedDict, total=False):
@@ -23,9 +25,7 @@ class ReinforceKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: (
-        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
-    )
+    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
@@ -57,9 +57,7 @@ class PPOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: (
-        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
-    )
+    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
@@ -111,9 +109,7 @@ class MeanGiniKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: (
-        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
-    )
+    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
@@ -178,9 +174,7 @@ class MVOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: (
-        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
-    )
+    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
@@ -237,9 +231,7 @@ class TamarKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: (
-        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
-    )
+    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
@@ -296,9 +288,7 @@ class MVPKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: (
-        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
-    )
+    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
@@ -367,7 +357,7 @@ class DQNKwargs(Execution, total=False):
     """Settings of `DQN`."""
 
     learning_rate: float
-    network: Literal["auto", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    network: Literal["auto", "mlp", "cnn"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     batch_size: int
     gamma: float
@@ -397,7 +387,7 @@ class TD3Kwargs(Execution, total=False):
     """Settings of `TD3`."""
 
     learning_rate: float
-    network: Literal["auto", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    network: Literal["auto", "mlp", "cnn"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     batch_size: int
     gamma: float
@@ -428,7 +418,7 @@ class MVPIKwargs(Execution, total=False):
     solver: Literal["q_learning", "dqn", "td3"]
     learning_rate: float
     q_learning_rate: float
-    network: Literal["auto", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
+    network: Literal["auto", "mlp", "cnn"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     batch_size: int
@@ -474,9 +464,7 @@ class MeanRiskKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: (
-        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
-    )
+    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
@@ -539,9 +527,7 @@ class CVaRKwargs(Execution, total=False):
     mean: Literal["vpg", "ppo"]
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
-    network: (
-        Literal["auto", "table", "mlp", "cnn"] | NetworkDescription | Mapping[str, Any] | Callable[[int], Any] | Auto
-    )
+    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
