@@ -29,8 +29,8 @@ class MethodComparison:
     """The difference a - b between two methods, of undiscounted returns, with intervals over runs and episodes.
 
     A method is what its runs have in common: they differ in the seed of training. Measures are of the returns of all
-    its runs together. Each interval is at 95 % confidence on its own, not jointly, and may be too narrow if there are fewer
-    than 5 runs: see docs/comparing.md.
+    its runs together. Each interval is at 95 % confidence on its own, not jointly, and may be too narrow if there are
+    fewer than 5 runs: see docs/comparing.md.
     """
 
     a: dict[str, Estimate]
@@ -127,7 +127,7 @@ class MethodComparison:
             rows = [[name, *(metric_text(name, value) for value in pair)] for name, pair in self.facts.items()]
             blocks.append(aligned([["metric", "a", "b"], *rows]))
         if min(runs) < FEW_SEEDS:
-            blocks.append(f"With fewer than {FEW_SEEDS} runs of a method, intervals may be too narrow: train more seeds.")
+            blocks.append(f"With fewer than {FEW_SEEDS} runs of a method, intervals may be too narrow.")
         blocks.append(self._conclusion())
         return "\n\n".join(blocks)
 
