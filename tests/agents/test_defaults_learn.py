@@ -5,7 +5,7 @@ import pytest
 from benchmarks.learning import defaults
 
 pytestmark = pytest.mark.slow
-CASES = [("FrozenLake-v1", agent) for agent in ("REINFORCE", "MG", "Q-learning")]
+CASES = [("FrozenLake-v1", agent) for agent in ("REINFORCE", "MG with PPO", "Q-learning")]
 CASES += [("FrozenLake-v1, not slippery", agent) for agent in ("REINFORCE", "Q-learning")]
 
 

@@ -13,7 +13,8 @@ from steadyrl import exact
 from steadyrl.cli.main import main
 from steadyrl.cli.reproduce import reproduce
 from steadyrl.reports.curves import read_recorded
-from steadyrl.reports.figures.curves import COLOURS, so_far, style
+from steadyrl.reports.figures.curves import so_far, style
+from steadyrl.reports.palette import Palette
 from steadyrl.reports.tables import interval
 from steadyrl.runs.experiment import Scale, load_experiment
 from steadyrl.runs.scheduler import train_all
@@ -91,7 +92,8 @@ def test_evaluations_are_of_the_learned_policy_and_do_not_touch_learning(reprodu
 
 def test_the_picture_has_a_curve_of_each_method(reproduced):
     picture = np.asarray(Image.open(reproduced / "learning_curves.png").convert("RGB")).reshape(-1, 3)
-    colour = np.array([int(COLOURS[0][i : i + 2], 16) for i in (1, 3, 5)])
+    of_mvo = Palette({"mvo": "mvo"}).colour("mvo")
+    colour = np.array([int(of_mvo[i : i + 2], 16) for i in (1, 3, 5)])
     assert (np.abs(picture.astype(int) - colour).max(axis=1) < 8).sum() > 100
 
 
@@ -193,8 +195,10 @@ def test_a_last_record_without_spread_takes_no_measure_away(tmp_path):
 
 
 def test_no_two_methods_look_alike():
-    styles = [tuple(style(number).values()) for number in range(len(load_experiment("maze").methods))]
-    assert len(set(styles)) == len(styles) > len(COLOURS)
+    methods = load_experiment("maze").methods
+    palette = Palette({method.name: method.agent for method in methods})
+    styles = [tuple(style(palette, method.name).values()) for method in methods]
+    assert len(set(styles)) == len(styles) == len(methods)
 
 
 def test_optimal_risk_aversion_rate_is_the_share_of_all_episodes_so_far():
