@@ -167,6 +167,7 @@ def main() -> None:
     """Train what is missing; print the table, or write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--report", action="store_true", help="write the page from what is there")
+    parser.add_argument("--envs", nargs="+", choices=[*TABLES, *NETWORKS], help="some environments; all by default")
     parser.add_argument("--part", default="0/1", help="the share of the runs, such as 0/2: for two processes")
     arguments = parser.parse_args()
     runs = [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
@@ -174,7 +175,8 @@ def main() -> None:
         PAGE.write_text(page(runs))
         return
     index, parts = map(int, arguments.part.split("/"))
-    for case in missing(runs)[index::parts]:
+    wanted = [case for case in missing(runs) if not arguments.envs or case[0] in arguments.envs]
+    for case in wanted[index::parts]:
         runs.append(run(*case))
         with RESULTS.open("a") as file:
             file.write(json.dumps(runs[-1]) + "\n")

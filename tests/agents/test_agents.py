@@ -204,7 +204,7 @@ def test_divergence_is_an_error_that_keeps_what_was_learned():
         (lambda: MeanGini(ENV, seed=-1), "seed=-1"),
         (lambda: steadyrl.QLearning("CartPole-v1"), "learns a table"),
         (lambda: MeanGini("CartPole-v1", network="table"), "network='mlp'"),
-        (lambda: MeanGini(lambda: Odd(action=gym.spaces.MultiBinary(3))), "action space MultiBinary"),
+        (lambda: MeanGini(lambda: Odd(action=gym.spaces.Text(3))), "action space Text"),
         (lambda: MeanGini(lambda: Odd(gym.spaces.Text(5))), "observation space Text"),
         (lambda: MeanGini(3), "Gymnasium id"),
         (lambda: MeanGini(lambda: 3), "factory returned int"),

@@ -8,6 +8,8 @@ from reference.algorithm_1 import score, softmax
 
 from steadyrl.agents import MVP, Tamar
 
+OF_EPISODES = ("observations", "actions", "rewards", "mask", "last_observations", "terminated")
+
 
 def batches(agent, theta, count):
     """Batches of episodes of the policy; for each also the return, the states and the actions of each episode."""
@@ -15,7 +17,7 @@ def batches(agent, theta, count):
     episodes = sampled_episodes(theta, count * n, seed=0)
     discounts = agent.gamma ** np.arange(episodes.rewards.shape[1])
     for start in range(0, count * n, n):
-        own = {name: getattr(episodes, name)[start : start + n] for name in episodes._fields[:-1]}
+        own = {name: getattr(episodes, name)[start : start + n] for name in OF_EPISODES}
         batch = episodes._replace(**own)
         steps = [(s[m], a[m]) for s, a, m in zip(batch.observations, batch.actions, batch.mask > 0, strict=True)]
         yield by_steps(batch, agent.gamma), (batch.rewards * discounts).sum(axis=1), steps

@@ -128,7 +128,6 @@ def test_nothing_is_overwritten(run, capsys):
         (["train", ENV, "--env-set", "layout=S.X"], "is not a kind of cell"),
         (["train", ENV, "--episodes", "10", "--timesteps", "10"], "not both"),
         (["train", ENV, "--episodes", "0"], "at least 1"),
-        (["train", "Blackjack-v1"], "observation space Tuple"),
         (["train", ENV, "--log", "tensorbord"], "unknown logger 'tensorbord'. Did you mean 'tensorboard'?"),
         (["reproduce", "maze", "--log", "jsnl"], "unknown logger 'jsnl'. Did you mean 'jsonl'?"),
         (["evaluate", "nowhere"], "nowhere: there is no such file"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from steadyrl.evaluation.agent_looks import DARK, LIGHT
-from steadyrl.reports.page.palette import Palette, shown_first
+from steadyrl.reports.palette import Palette, shown_first
 
 # Machado, Oliveira and Fernandes (2009), complete deficiency, for linear RGB.
 VISION = {

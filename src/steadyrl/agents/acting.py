@@ -130,9 +130,10 @@ class ActingAgent:
         """[S, A]: the policy as a table; an error if it is a network."""
         if not getattr(self.actor().policy, "takes_states", False):
             table_instead = ", or network='table' where states and actions are Discrete"
+            may_be_table = hasattr(self.settings, "network") and self.algorithm.batch_kind != "replay"
             raise TypeError(
                 f"{self.name} has learned a network, which has no table of probabilities. "
-                f"Use predict{table_instead if hasattr(self.settings, 'network') else ''}."
+                f"Use predict{table_instead if may_be_table else ''}."
             )
         table = np.asarray(cast(Tabular, self.algorithm).learned_table(self.learner), np.float64)
         table /= table.sum(axis=-1, keepdims=True)  # 32 bits, exactly normalized in 64.

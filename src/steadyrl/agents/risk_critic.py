@@ -199,7 +199,7 @@ class RiskCritic:
         """[K, T]: the return still to come, up to a stop that is drawn for each step, or to the end of the episode."""
         to_end = rewards_to_go(steps.rewards, self.discount, steps.rows)
         # P(more than k steps) = gamma^k.
-        stop = 1 + jnp.floor(jnp.log1p(-jax.random.uniform(key, to_end.shape)) / jnp.log(self.gamma))
+        stop = 1 + jnp.floor(jnp.log1p(-_uniform_of_steps(key, steps)) / jnp.log(self.gamma))
         ahead = jnp.where(self.gamma < 1, stop, jnp.inf)
         none = jnp.zeros(steps.rows.episodes(to_end))
         drawn: Array = to_end - self.discount**ahead * steps.rows.later(to_end, steps.mask, ahead, none)
@@ -219,6 +219,20 @@ class RiskCritic:
 
 
 register_pytree(RiskCritic)
+
+
+def _uniform_of_steps(key: Array, steps: Steps) -> Array:
+    """[K, T]: a random number in [0, 1) for each step, which depends on its episode and time, and not on the rows."""
+    rows, shape = steps.rows, steps.mask.shape
+    episodes = rows.spread(jnp.arange(rows.episodes(steps.mask)))
+    times = jnp.broadcast_to(steps.times, shape).astype(jnp.int32)
+    of_steps: Any = jax.vmap(jax.vmap(_uniform, (None, None, 0)), (None, 0, 0))
+    numbers: Array = of_steps(key, episodes, times)
+    return numbers
+
+
+def _uniform(key: Array, episode: Array, time: Array) -> Array:
+    return jax.random.uniform(jax.random.fold_in(jax.random.fold_in(key, episode), time))
 
 
 def _times(state: CriticState, steps: Steps) -> Array:

@@ -23,6 +23,7 @@ EXTRAS = {
     "mlflow": ("mlflow-skinny", "`--log mlflow`"),
     "onnx": ("onnx", "policies as ONNX models, with `steadyrl export`"),
     "ray": ("ray", "runs on many machines, with `--on ray`"),
+    "tune": ("optuna", "settings that are searched for, with `steadyrl tune`"),
 }
 """Extra -> the package that it brings, which is also the module to import, and what it is for."""
 MISSING = "missing"

@@ -12,6 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from steadyrl.reports.palette import Palette
+
 if TYPE_CHECKING:
     from steadyrl.runs.experiment import Experiment, Row
 
@@ -34,9 +36,6 @@ class Recorded:
         return iter((self.training, self.evaluations))
 
 
-COLOURS = ("#4c72b0", "#c44e52", "#dd8452", "#e5ae38", "#55a868", "#8172b3", "#937860", "#64b5cd", "#8c8c8c", "#da8bc3")
-
-
 def draw_curves(
     experiment: Experiment,
     recorded: dict[tuple[str, str], Recorded],
@@ -46,6 +45,7 @@ def draw_curves(
 ) -> None:
     """Draw a figure of the experiment and save it to `path`, with training "episodes" or "timesteps" on the x axis."""
     variants, rows = experiment.variants, experiment.figures[figure_name]
+    palette = Palette({method.name: method.agent for method in experiment.methods})
     figure = Figure(figsize=(4.2 * len(variants), 2.1 * len(rows) + 1.2), layout="constrained")
     axes = figure.subplots(len(rows), len(variants), squeeze=False, sharex=True)
     for column, variant in enumerate(variants):
@@ -55,8 +55,9 @@ def draw_curves(
         for number, row in enumerate(rows):
             panel = axes[number, column]
             panel.set_ylabel(row.label if column == 0 else "")
-            for line, method in enumerate(experiment.methods):
-                _draw(panel, recorded[variant.name, method.name], row, over, method.title, style(line))
+            for method in experiment.methods:
+                line = style(palette, method.name)
+                _draw(panel, recorded[variant.name, method.name], row, over, method.title, line)
             if row.metric.endswith("_rate"):
                 # The rate over all episodes so far grows slowly, so its axis is not fixed to [0, 1].
                 panel.set_ylim(0 if row.so_far else -0.03, None if row.so_far else 1.03)
@@ -77,10 +78,10 @@ def _seeds(recorded: dict[tuple[str, str], Recorded]) -> str:
     return f"{few}" if few == many else f"{few} to {many}"
 
 
-def style(number: int) -> dict[str, Any]:
-    """The line style of a method: a distinct colour, with a new dash pattern when the colours repeat."""
-    dashes = ("-", "--", ":")
-    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes[number // len(COLOURS) % len(dashes)]}
+def style(palette: Palette, method: str) -> dict[str, Any]:
+    """The colour and dashes of a method, which are those of the page."""
+    dashes = tuple(float(length) / 2 for length in palette.dash(method).split())
+    return {"color": palette.colour(method), "linestyle": (0, dashes) if dashes else "-"}
 
 
 def _draw(panel: Axes, recorded: Recorded, row: Row, over: str, title: str, line: dict[str, Any]) -> None:

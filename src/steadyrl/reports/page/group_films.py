@@ -24,9 +24,9 @@ from steadyrl.evaluation.film.selection import Selected
 from steadyrl.evaluation.play import replay_numbered
 from steadyrl.reports.page.films import MAX_ALL, find_film, run_with_film
 from steadyrl.reports.page.named_envs import NamedEnvs
-from steadyrl.reports.page.palette import shown_first
 from steadyrl.reports.page.results import Episode, GroupResults, Results
 from steadyrl.reports.page.runs_found import FoundRun
+from steadyrl.reports.palette import shown_first
 from steadyrl.reports.run_state import COMPLETE
 
 STEM = "report_film"

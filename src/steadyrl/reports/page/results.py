@@ -12,9 +12,9 @@ from steadyrl.evaluation.risk_report import Estimate
 from steadyrl.reports.page.evaluation import AgentEpisodes, Array, marks_of
 from steadyrl.reports.page.groups import Group
 from steadyrl.reports.page.learning import measures_of
-from steadyrl.reports.page.palette import Palette, shown_first
 from steadyrl.reports.page.plots import PlotData
 from steadyrl.reports.page.runs_found import FoundRun
+from steadyrl.reports.palette import Palette, shown_first
 
 EXTREMES = ("worst", "median", "best")
 

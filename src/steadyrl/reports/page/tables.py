@@ -13,8 +13,8 @@ from steadyrl.reports.measures import DISCOUNTED_GD, GD
 from steadyrl.reports.page import formatting
 from steadyrl.reports.page.evaluation import MARKED
 from steadyrl.reports.page.learning import final_of
-from steadyrl.reports.page.palette import Palette
 from steadyrl.reports.page.results import GroupResults, Results
+from steadyrl.reports.palette import Palette
 
 HEADINGS = {
     "return": "return",

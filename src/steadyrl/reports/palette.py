@@ -1,4 +1,4 @@
-"""One look for each method throughout the page: the hue of its agent, a shade and a dash pattern."""
+"""One look for each method on the page and in figures: the hue of its agent, a shade and a dash pattern."""
 
 from __future__ import annotations
 
