@@ -113,7 +113,7 @@ def test_faulty_masks(info, message):
         agent.learn(total_episodes=3, progress_bar=False)
 
 
-def test_workers_play_the_same(tmp_path):
+def test_workers_play_the_same():
     runs = [steadyrl.PPO(Tiles, seed=4, workers=n, **SMALL).learn(total_episodes=8, progress_bar=False) for n in (0, 2)]
     jax.tree.map(np.testing.assert_array_equal, *(run.learner for run in runs))
 
