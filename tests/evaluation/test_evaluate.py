@@ -64,7 +64,7 @@ class Dice(Agent):
 
     def act_function(self, seed, deterministic=False):
         rng = np.random.default_rng(seed)
-        return lambda observation: 1 if deterministic else int(rng.integers(2))
+        return lambda observation, mask=None, episode_start=False: 1 if deterministic else int(rng.integers(2))
 
 
 def episode_seed(seed, index):

@@ -36,6 +36,7 @@ CASES = {
         {**EPISODIC, "normalise_observations": True, "minibatch_size": 64},
         "gymnasium",
     ),
+    "gru": ("CartPole-v1", "mg", {**EPISODIC, "network": "gru", "inner_updates": 2}, "gymnasium"),
     # Here lambda depends on the number of the round.
     "dial": ("CartPole-v1", "mg", {"hidden": (8,), "risk_aversion": (0, 3)}, "gymnasium"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, cast
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steadyrl.agents import dialled
+from steadyrl.agents.hidden_state import state_rows
 from steadyrl.agents.settings import AgentSettings
 from steadyrl.base.seeding import Stream, play_seeds, stream_generator, stream_key
 from steadyrl.envs import spaces
@@ -19,10 +21,11 @@ from steadyrl.envs.jax_env import jax_model
 from steadyrl.envs.simulator import Simulator
 from steadyrl.envs.source import Source
 from steadyrl.rollouts import jax_play
-from steadyrl.rollouts.acting import Actor
+from steadyrl.rollouts.acting import Actor, state_size
 from steadyrl.rollouts.collector import Limits, collect
 from steadyrl.rollouts.compiled import sample_episodes
 from steadyrl.rollouts.episodes import Episodes
+from steadyrl.rollouts.hidden_states import HiddenStates
 from steadyrl.rollouts.simulators.choose import simulator_for
 from steadyrl.training.acting import make_actor
 from steadyrl.training.algorithm import Algorithm, Learner, Tabular
@@ -73,7 +76,10 @@ class ActingAgent:
         deterministic: bool = False,
         action_mask: Any = None,
     ) -> tuple[Any, Any]:
-        """The action for one observation, or the actions for a batch of them, and `state` unchanged.
+        """The action for one observation, or the actions for a batch of them, and the state to pass with the next one.
+
+        That state is for recurrent policies (`network="gru"`): it holds what they know of the episode so far. Without a
+        `state`, and where `episode_start` is True, an episode starts here. Other policies return `state` unchanged.
 
         With `action_mask`, a number for each action that is 0 if it is not allowed, or an array of such masks for a
         batch, only actions that are allowed.
@@ -81,12 +87,23 @@ class ActingAgent:
         if self._predicting is None or self._predicting[0] is not self.learner:
             self._predicting = self.learner, self.actor()
         actor, generator = self._predicting[1], self._prediction_noise
-        return self._act(actor, observation, generator, deterministic, action_mask), state
+        return self._act(actor, observation, generator, deterministic, action_mask, state, episode_start)
 
     def act_function(self, seed: int, deterministic: bool = False) -> Callable[..., Any]:
-        """From an observation, and an action mask or None, to an action; with a random stream of its own."""
+        """From an observation, an action mask or None, and whether an episode starts there, to an action.
+
+        It has a random stream of its own, and keeps the hidden state of a recurrent policy from step to step.
+        """
         generator, actor = stream_generator(seed, Stream.EVALUATION), self.actor()
-        return lambda observation, mask=None: self._act(actor, observation, generator, deterministic, mask)
+        state: Any = None
+
+        def act(observation: Any, mask: Any = None, episode_start: bool = False) -> Any:
+            nonlocal state
+            state = None if episode_start else state
+            action, state = self._act(actor, observation, generator, deterministic, mask, state)
+            return action
+
+        return act
 
     def actor(self, learner: Learner | None = None, exploring_at: int | None = None) -> Actor:
         """The policy of `learner`, by default its own, in NumPy; with exploration as after so many steps, if given."""
@@ -146,10 +163,17 @@ class ActingAgent:
         generator: np.random.Generator,
         deterministic: bool,
         action_mask: Any = None,
-    ) -> Any:
-        """In the form of the action space: for one observation, or for any shape of many."""
+        state: Any = None,
+        episode_start: Any = None,
+    ) -> tuple[Any, Any]:
+        """In the form of the action space, for one observation or for any shape of many; and the next hidden state."""
         rows, shape = spaces.as_batch(self.observation_space, observation)
         masks = None if action_mask is None else spaces.as_masks(self.action_space, action_mask, shape)
+        size = state_size(actor.policy)
+        if size:
+            states = HiddenStates(state_rows(state, episode_start, shape, size), np.arange(len(rows)))
+            actor = dataclasses.replace(actor, states=states)
         noise = None if deterministic else actor.policy.noise(generator, len(rows))
         actions = actor.to_space(actor.act(actor.features(rows), noise, masks))
-        return actions.reshape((*shape, *actions.shape[1:]))[()]
+        state = states.read().reshape(*shape, size) if size else state
+        return actions.reshape((*shape, *actions.shape[1:]))[()], state

@@ -27,7 +27,7 @@ from steadyrl.agents.risk_critic import RiskCritic
 from steadyrl.agents.trajectory_credit import TrajectoryCredit
 from steadyrl.base.pytree import Leaf, register_pytree
 from steadyrl.risk import LawMeasure, Measure
-from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics
+from steadyrl.training.algorithm import Algorithm, BatchKind, Learner, Metrics, is_recurrent
 from steadyrl.training.batch import Batch
 from steadyrl.training.dial import Dial, lambda_at
 
@@ -64,6 +64,11 @@ class PolicyGradientUpdate:
     def compilable(self) -> bool:
         """A table, unless the update needs the steps in order."""
         return isinstance(self.policy, SoftmaxTable | DialledSoftmaxTable) and self.batch_kind != "episodes"
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether policy and values depend on earlier observations: then they take whole episodes, one in a row."""
+        return is_recurrent(self)
 
     @property
     def policy_optimiser(self) -> optax.GradientTransformation:

@@ -59,6 +59,11 @@ class Steppable(Protocol):
         """The value function, or None."""
         ...
 
+    @property
+    def recurrent(self) -> bool:
+        """Whether minibatches are of whole episodes."""
+        ...
+
     def step_policy(self, learner: Learner, steps: PPOSteps, risk_weights: RiskWeights) -> tuple[Learner, Metrics]:
         """One step of the policy."""
         ...
@@ -121,7 +126,7 @@ def _step_values_in_parts(
 def minibatch_passes(
     ppo: Steppable, learner: Learner, steps: PPOSteps, risk_weights: RiskWeights
 ) -> tuple[Learner, Metrics]:
-    """In each pass one step of policy and value function from each minibatch."""
+    """In each pass one step of policy and value function from each minibatch, of steps or of whole episodes."""
     s = ppo.settings
 
     def cond(carry: tuple[Array, Array, Learner, Metrics]) -> Array:
@@ -150,17 +155,22 @@ def _minibatch_pass(
     """One pass; ratios of trajectories are those at its start. Metrics are added to `sums`."""
     log_prob = ppo.policy.log_prob(learner.theta, steps.observations, steps.actions, steps.action_masks)[..., 0]
     weights, state = risk_weights(log_prob - steps.old_log_prob)
-    flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (steps, weights * steps.mask))
+    # What minibatches are drawn from: all steps, or episodes.
+    items, mask = (steps, weights * steps.mask), steps.mask[:, 0]
+    if not ppo.recurrent:
+        items = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), items)
+        mask = items[0].mask
     k_order, k_next = jax.random.split(jax.random.wrap_key_data(learner.key))
     learner = learner._replace(risk=state, key=jax.random.key_data(k_next))
-    size = min(ppo.settings.minibatch_size, steps.mask.size)
-    minibatches = Minibatches.of(k_order, flat[0].mask, size)
+    size = min(ppo.settings.minibatch_size, mask.size)
+    minibatches = Minibatches.of(k_order, mask, size)
 
     def body(k: Array, carry: tuple[Learner, Metrics]) -> tuple[Learner, Metrics]:
         learner, sums = carry
         rows, within = minibatches.part(k, size)
-        part, part_weights = jax.tree.map(lambda x: x[rows], flat)
-        part = part._replace(mask=within.astype(part.mask.dtype))
+        part, part_weights = jax.tree.map(lambda x: x[rows], items)
+        within = within.astype(part.mask.dtype)
+        part = part._replace(mask=within[:, None] * part.mask if ppo.recurrent else within)
         learner, policy_metrics = ppo.step_policy(learner, part, lambda _: (part_weights, state))
         learner, value_metrics = ppo.step_values(learner, part)
         latest = {**policy_metrics, **value_metrics, "updates": jnp.int32(1)}

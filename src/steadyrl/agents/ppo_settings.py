@@ -12,6 +12,12 @@ from steadyrl.base.settings import Rule, Settings, override, setting
 from steadyrl.risk import Measure
 
 
+def _minibatch_size(s: Any, env: Any) -> int:
+    if s.network == "gru":
+        return max(1, int(s.episodes_per_update) // 4)
+    return 0 if s.network == "table" else 64
+
+
 @dataclass(frozen=True)
 class ClippedSettings(PolicyGradientSettings):
     """How PPO moves a policy. For networks defaults are those in common use, rather than the paper's."""
@@ -31,7 +37,7 @@ class ClippedSettings(PolicyGradientSettings):
         PolicyGradientSettings,
         "normalise_observations",
         Rule(
-            lambda s, env: s.network in ("mlp", "custom") and env.real_observations,
+            lambda s, env: s.network in ("mlp", "gru", "custom") and env.real_observations,
             "for a network, if they are real numbers",
         ),
     )
@@ -39,9 +45,10 @@ class ClippedSettings(PolicyGradientSettings):
         by_network(table=5, mlp=10), "M: passes over each batch of episodes.", least=1, aliases=("n_epochs",)
     )
     minibatch_size: int = setting(
-        by_network(table=0, mlp=64),
-        "Steps for each update of policy and values, drawn from the batch without replacement; with 0, the whole "
-        "batch for the policy and each trajectory in turn for the values, as in Algorithm 2.",
+        Rule(_minibatch_size, "0 for a table, 64 for a network; a quarter of the episodes with network='gru'"),
+        "Steps for each update of policy and values, drawn from the batch without replacement, or whole episodes with "
+        "network='gru'; with 0, the whole batch for the policy and each trajectory in turn for the values, as in "
+        "Algorithm 2.",
         least=0,
         aliases=("batch_size",),
     )
@@ -79,6 +86,11 @@ class ClippedSettings(PolicyGradientSettings):
             raise ValueError(
                 f"learning_rate_schedule={resolved.learning_rate_schedule!r}: step sizes fall by annealing_episodes="
                 f"{resolved.annealing_episodes} already. Leave out one of the two."
+            )
+        if resolved.network == "gru" and resolved.minibatch_size > resolved.n:
+            raise ValueError(
+                f"minibatch_size={resolved.minibatch_size}: with network='gru' it counts whole episodes, of which a "
+                f"batch has {resolved.n} (episodes_per_update). Choose at most {resolved.n}."
             )
         return resolved
 

@@ -6,6 +6,7 @@ The risk part is the `Measure` that Algorithm 1 takes. Read `update` and `policy
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -122,10 +123,10 @@ class PPOUpdate(PolicyGradientUpdate):
         gamma, mask, rows = self.settings.gamma, jnp.asarray(episodes.mask, jnp.float32), episodes.rows
         if self.value is None:
             return jnp.zeros_like(mask), jnp.zeros_like(mask), jnp.zeros_like(mask)
-        V = self.values(learner.theta, learner.phi, jnp.asarray(episodes.observations)) * mask
+        V, next_value = self.values_of_episodes(learner, episodes)
+        V = V * mask
         rewards = jnp.asarray(episodes.rewards, V.dtype)
         if self.settings.bootstrap_on_truncation:
-            next_value = self.values(learner.theta, learner.phi, jnp.asarray(episodes.last_observations))
             at_end = rows.spread(next_value * ~jnp.asarray(episodes.terminated))[:, None]
             rewards = rewards + gamma * (steps_from_episodes(episodes).last * at_end)
         A = generalized_advantages(rewards, V, gamma, self.settings.gae_lambda, rows)
@@ -188,6 +189,17 @@ class PPOUpdate(PolicyGradientUpdate):
         assert self.value is not None
         policy: Any = self.policy
         return self.value(phi, policy.features(theta, observations) if self.shared else observations)
+
+    def values_of_episodes(self, learner: Learner, episodes: EpisodeBatch) -> tuple[Array, Array]:
+        """V of all observations [K, L], and of the last ones [n]."""
+        values = partial(self.values, learner.theta, learner.phi)
+        observations, last = jnp.asarray(episodes.observations), jnp.asarray(episodes.last_observations)
+        if not self.recurrent:
+            return values(observations), values(last)
+        # What a recurrent network knows at the end, it knows from the observations before.
+        after = jnp.arange(len(last)), jnp.asarray(episodes.mask, jnp.int32).sum(axis=-1)
+        V = values(jnp.concatenate([observations, jnp.zeros_like(last[:, None])], axis=1).at[after].set(last))
+        return V[:, :-1], V[after]
 
     def value_loss(self, phi: Any, steps: PPOSteps, theta: Any) -> Array:
         """The mean squared error of the values, in their own units, times its coefficient."""

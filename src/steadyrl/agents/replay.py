@@ -33,7 +33,8 @@ class ReplaySettings(NetworkSettings):
     network: str = setting(
         Rule(lambda s, env: "cnn" if env.images else "mlp", "auto"),
         "What is learned: an 'mlp' (dense layers), a 'cnn' (convolutions of images, then dense layers), or 'auto': "
-        "convolutions for images. Also a description of layers or a function, which is recorded as 'custom'.",
+        "convolutions for images. Also a description of layers or a function, which is recorded as 'custom'. Only "
+        "policy gradients have recurrent ones.",
         choices=("auto", "mlp", "cnn", "custom"),
     )
     hidden: tuple[int, ...] = hidden_setting(256, 256)

@@ -75,6 +75,21 @@ def _policy_rate(s: Any, env: Any) -> float:
     return (0.0015 if env.finite else 0.01) if s.network == "table" else 7e-4
 
 
+def _check_recurrent(s: Any, env: Any) -> None:
+    """What a recurrent network does not have."""
+    if env.images:
+        raise ValueError(
+            "network='gru': it has no convolutions, and observations are images. Use network='cnn', and "
+            "gymnasium.wrappers.FrameStackObservation for several frames at once."
+        )
+    if not s.hidden:
+        raise ValueError("hidden=(): the last of the hidden layers is the GRU. Give the size of at least one.")
+    if s.layer_norm and len(s.hidden) == 1:
+        raise ValueError(
+            f"layer_norm=True: it is for dense layers, and of hidden={s.hidden} the only one is the GRU. Leave it out."
+        )
+
+
 def mean_setting(default: str) -> Any:
     """The setting `mean`, which decides what the other settings are."""
     return setting(
@@ -156,13 +171,14 @@ class AgentSettings(Settings):
 def hidden_setting(*sizes: int) -> Any:
     """The setting `hidden`; after convolutions there is one large layer, as in Mnih et al. (2015)."""
     return setting(
-        Rule(lambda s, env: CNN_HIDDEN if s.network == "cnn" else sizes, f"{sizes}; {CNN_HIDDEN} after convolutions"),
+        Rule(lambda s, env: HIDDEN.get(s.network, sizes), f"{sizes}; {HIDDEN['cnn']} after convolutions"),
         "Sizes of the hidden layers of networks.",
         least=1,
     )
 
 
-CNN_HIDDEN = (512,)
+HIDDEN = {"cnn": (512,), "gru": (128,)}
+"""Default sizes that depend on the network."""
 
 
 @dataclass(frozen=True)
@@ -210,10 +226,11 @@ class PolicyGradientSettings(NetworkSettings):
     )
     network: str = setting(
         Rule(lambda s, env: "table" if env.tabular else "cnn" if env.images else "mlp", "auto"),
-        "What is learned: a 'table', an 'mlp' (dense layers), a 'cnn' (convolutions of images, then dense layers), or "
+        "What is learned: a 'table', an 'mlp' (dense layers), a 'cnn' (convolutions of images, then dense layers), a "
+        "'gru' (dense layers, the last of which is recurrent, for observations that do not show everything), or "
         "'auto': a table if states and actions are Discrete, convolutions for images. Also a description of layers or "
         "a function, which is recorded as 'custom'.",
-        choices=("auto", "table", "mlp", "cnn", "custom"),
+        choices=("auto", "table", "mlp", "cnn", "gru", "custom"),
     )
     hidden: tuple[int, ...] = hidden_setting(128, 128)
     optimiser: str = setting(
@@ -264,6 +281,8 @@ class PolicyGradientSettings(NetworkSettings):
             raise ValueError("normalise_observations=True: the states of a table are row numbers. Leave it out.")
         if resolved.normalise_observations and context.images:
             raise ValueError("normalise_observations=True: pixels of images are from 0 to 1 already. Leave it out.")
+        if resolved.network == "gru":
+            _check_recurrent(resolved, context)
         return resolved
 
     def make_update(self, policy: Any, value: Any, measure: Any, risk_aversion: float) -> Any:

@@ -6,7 +6,7 @@ import copy
 import inspect
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -223,7 +223,12 @@ class _RowwiseActor(Actor):
     def act(self, features: Any, noise: Any, masks: Any = None) -> Any:
         """See `Actor`."""
         each = ([None] * len(features) if x is None else x[:, None] for x in (features, noise, masks))
-        return np.concatenate([super(_RowwiseActor, self).act(*row) for row in zip(*each, strict=True)])
+        rows = enumerate(zip(*each, strict=True))
+        return np.concatenate([super(_RowwiseActor, self._of_row(i)).act(*row) for i, row in rows])
+
+    def _of_row(self, i: int) -> _RowwiseActor:
+        """The actor of one of the episodes."""
+        return self if self.states is None else replace(self, states=self.states.of([i]))
 
 
 def _play_one_by_one(acts: _PolicyActs, env: gym.Env[Any, Any], seeds: list[int], how: _How) -> Played:
@@ -274,7 +279,7 @@ def _act_function(
     """
     if isinstance(policy, Agent):
         act = policy.act_function(seed, deterministic)
-        return lambda observation, _, mask: act(observation) if mask is None else act(observation, mask)
+        return lambda observation, episode_start, mask: act(observation, mask, episode_start)
     if callable(getattr(policy, "predict", None)):
         return _predict_function(policy, space, deterministic)
     return lambda observation, _, mask: _checked_action(policy(observation), space)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from steadyrl.base.seeding import Stream, stream_generator
 from steadyrl.envs.spaces import features
+from steadyrl.rollouts.hidden_states import HiddenStates
 from steadyrl.rollouts.normalization import RunningMoments
 
 BLOCK = 64
@@ -38,6 +39,26 @@ class NumpyPolicy(Protocol):
     def to_space(self, actions: Any) -> Any:
         """The actions in the form of the environment's action space."""
         ...
+
+
+class RecurrentPolicy(NumpyPolicy, Protocol):
+    """A policy whose actions depend on earlier observations of their episode, by a hidden state."""
+
+    @property
+    def state_size(self) -> int:
+        """How many numbers the hidden state has; at the start of an episode they are 0."""
+        ...
+
+    def act_from(
+        self, parameters: Any, observations: Any, states: Any, noise: Any, masks: Any = None
+    ) -> tuple[Any, Any]:
+        """`act` from hidden states [..., state_size]; also the states after it."""
+        ...
+
+
+def state_size(policy: Any) -> int:
+    """That of a recurrent policy; 0 for any other."""
+    return getattr(policy, "state_size", 0)
 
 
 class Blocks(NamedTuple):
@@ -91,6 +112,8 @@ class Actor:
     """[k]: one more input of the policy for each row of features; None if it has none. See `training.dial`."""
     blocks: Blocks | None = None
     """Where each row is among the blocks of rows that are multiplied; None to multiply all rows at once."""
+    states: HiddenStates | None = None
+    """The hidden states of a recurrent policy in the episodes of the rows; see `at_start`."""
 
     def features(self, observations: Any) -> Any:
         """[k, ...]: the features of k observations of a simulator, before normalization."""
@@ -108,6 +131,8 @@ class Actor:
     def act(self, features: Any, noise: Any, masks: Any = None) -> Any:
         """[k, ...]: an action for each row of features; the most likely one if `noise` is None."""
         inputs = self.inputs(features)
+        if self.states is not None:
+            return self._act_from(self.states, inputs, noise, masks)
         given = () if masks is None else (masks,)
         if self.blocks is None:
             return self.policy.act(self.parameters, inputs, noise, *given)
@@ -115,20 +140,40 @@ class Actor:
         given = tuple(map(self.blocks.split, given))
         return self.blocks.join(self.policy.act(self.parameters, self.blocks.split(inputs), noise, *given))
 
+    def _act_from(self, states: HiddenStates, inputs: Any, noise: Any, masks: Any) -> Any:
+        """`act` of a recurrent policy, which changes the states of the rows."""
+        policy: Any = self.policy
+        given = (inputs, states.read(), noise, masks)
+        if self.blocks is not None:
+            given = tuple(None if x is None else self.blocks.split(x) for x in given)
+        actions, after = policy.act_from(self.parameters, *given)
+        if self.blocks is not None:
+            actions, after = self.blocks.join(actions), self.blocks.join(after)
+        states.write(after)
+        return actions
+
     def to_space(self, actions: Any) -> Any:
         """The actions in the form of the environment's action space."""
         return self.policy.to_space(actions)
 
 
+def at_start(actor: Actor, episodes: int) -> Actor:
+    """The actor at the start of so many episodes: if its policy is recurrent, with hidden states of zeros."""
+    size = state_size(getattr(actor, "policy", None))
+    return dataclasses.replace(actor, states=HiddenStates.zeros(episodes, size)) if size else actor
+
+
 def of_episodes(actor: Actor, episodes: Any) -> Actor:
-    """The actor of some of the episodes; the same one if it has no levels and no blocks."""
+    """The actor of some of the episodes; the same one if it has no levels, no blocks and no hidden states."""
     levels, blocks = getattr(actor, "levels", None), getattr(actor, "blocks", None)
-    if levels is None and blocks is None:
+    states = getattr(actor, "states", None)
+    if levels is None and blocks is None and states is None:
         return actor
     return dataclasses.replace(
         actor,
         levels=None if levels is None else levels[episodes],
         blocks=None if blocks is None else Blocks.of(blocks.places[episodes]),
+        states=None if states is None else states.of(episodes),
     )
 
 

@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController
 from steadyrl.envs.episode_metrics import MetricNames, stack_metrics
 from steadyrl.envs.simulator import Simulator, SlotError, StepResult
 from steadyrl.envs.spaces import allows, outside
-from steadyrl.rollouts.acting import ActionNoise, Actor, of_episodes
+from steadyrl.rollouts.acting import ActionNoise, Actor, at_start, of_episodes
 from steadyrl.rollouts.episodes import Episodes
 
 SCALE_REWARDS = "Scale the rewards, for example with gymnasium.wrappers.TransformReward."
@@ -165,7 +165,7 @@ def _play_wave(simulator: Simulator, actor: Actor, seeds: Sequence[int], limits:
     """Play episodes at the same time, until the last one has ended."""
     wave = _Wave([], {}, {}, {}, {})
     noise = None if deterministic else ActionNoise(actor.policy, seeds)
-    current = actor
+    current = actor = at_start(actor, len(seeds))
 
     def of_active() -> Actor:
         return current

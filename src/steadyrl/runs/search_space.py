@@ -56,8 +56,11 @@ def default_space(agent: Any) -> Space:
     data, settings = _tables(), agent.settings
     chosen = getattr(settings, "mean", None) or getattr(settings, "solver", None) or agent.name
     part = {"reinforce": "vpg"}.get(chosen, chosen)
-    of_network = f"{part}_{'table' if getattr(settings, 'network', None) == 'table' else 'mlp'}"
+    network = getattr(settings, "network", None)
+    of_network = f"{part}_{'table' if network == 'table' else 'mlp'}"
     tables = [data["parts"].get(of_network) or data["parts"].get(part, {}), data["agents"].get(agent.name, {})]
+    if network == "gru":  # What is counted otherwise, or more costly.
+        tables.append(data["parts"].get(f"{part}_gru", {}))
     known = vars(settings)
     lines = {name: line for table in tables for name, line in table.items() if name in known}
     # With credit for whole trajectories there is no risk critic.

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from jax import Array
 
-from steadyrl.rollouts.acting import NumpyPolicy
+from steadyrl.rollouts.acting import NumpyPolicy, state_size
 from steadyrl.training.dial import Dial
 from steadyrl.training.replay_buffer import ReplayBuffer, TransitionLayout
 
@@ -142,8 +142,13 @@ class OffPolicy(Algorithm, Protocol):
 
 def acts_in_jax(algorithm: Algorithm) -> bool:
     """Whether it can be trained inside one program with a JAX environment: then it has a `policy`, a `JaxPolicy`."""
-    in_jax = hasattr(getattr(algorithm, "policy", None), "act_jax")
+    in_jax = hasattr(getattr(algorithm, "policy", None), "act_jax") and not is_recurrent(algorithm)
     return in_jax and algorithm.batch_kind in ("batch", "episodes")
+
+
+def is_recurrent(algorithm: Algorithm) -> bool:
+    """Whether its policy has a hidden state: then updates take each episode as one row, from its first step on."""
+    return state_size(getattr(algorithm, "policy", None)) > 0
 
 
 class Trainee(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import gymnasium as gym
 import numpy as np
@@ -22,7 +22,7 @@ from steadyrl.agents.networks import (
 )
 from steadyrl.envs.images import is_image
 from steadyrl.envs.spaces import parts_of, shown_space
-from steadyrl.rollouts.acting import Actor
+from steadyrl.rollouts.acting import Actor, state_size
 from steadyrl.rollouts.normalization import CLIP, EPSILON
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ class PlainTable:
 def plain_policy(agent: Agent) -> PlainNetwork | PlainTable:
     """What `agent` does with deterministic=True; an error if it has to be told a lambda first."""
     actor = agent.actor()
+    if state_size(actor.policy):
+        raise _unsupported(agent, cast(Any, actor.policy).mlp)
     if isinstance(agent.observation_space, Discrete):
         return _table(agent, agent.observation_space)
     mlp, layers, head = _network(agent, actor)

@@ -8,6 +8,7 @@ from steadyrl.agents.networks.deterministic import ActorParams, DeterministicNet
 from steadyrl.agents.networks.dialled_tables import DialledSoftmaxTable
 from steadyrl.agents.networks.epsilon_greedy import EpsilonGreedy, QParams
 from steadyrl.agents.networks.epsilon_greedy_table import EpsilonGreedyTable, QTable
+from steadyrl.agents.networks.gru import GRU
 from steadyrl.agents.networks.mlp import MLP, ValueNetwork
 from steadyrl.agents.networks.multi_categorical import MultiCategoricalNetwork
 from steadyrl.agents.networks.normal import NormalNetwork
@@ -16,6 +17,7 @@ from steadyrl.agents.networks.protocols import Network, Parameters, Policy, Valu
 from steadyrl.agents.networks.tables import GreedyParams, GreedyTable, ProbabilityTable, SoftmaxTable, ValueTable
 
 __all__ = [
+    "GRU",
     "MLP",
     "ActionRange",
     "ActorParams",

@@ -10,6 +10,7 @@ import gymnasium as gym
 
 from steadyrl.agents.networks.conv import ConvNetwork
 from steadyrl.agents.networks.custom import CustomNetwork
+from steadyrl.agents.networks.gru import GRU
 from steadyrl.agents.networks.mlp import MLP
 from steadyrl.agents.networks.protocols import Network
 from steadyrl.envs.images import large_images
@@ -21,7 +22,8 @@ class Architecture:
     """What is between the inputs and the outputs of a network."""
 
     kind: str
-    """"mlp" for dense layers, "cnn" for convolutions of images and then dense layers, "custom" for a `function`."""
+    """"mlp" for dense layers, "cnn" for convolutions of images and then dense layers, "gru" for dense layers of which
+    the last is recurrent, "custom" for a `function`."""
     hidden: tuple[int, ...]
     activation: str = "relu"
     layer_norm: bool = False
@@ -45,4 +47,6 @@ class Architecture:
         if self.kind == "cnn":
             images = large_images(observation_space)
             return ConvNetwork.of(images, inputs, self.hidden, outputs, in_bytes, **options)
+        if self.kind == "gru":
+            return GRU.of(inputs, self.hidden, outputs, **options, pixels=pixels)
         return MLP((inputs, *self.hidden, outputs), **options, pixels=pixels)

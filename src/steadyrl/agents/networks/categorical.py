@@ -12,12 +12,13 @@ from jax import Array
 from numpy.typing import NDArray
 
 from steadyrl.agents.networks.masks import masked
+from steadyrl.agents.networks.network_policy import NetworkPolicy
 from steadyrl.agents.networks.protocols import Network
 from steadyrl.agents.networks.tables import draw, gumbel
 
 
 @dataclass(frozen=True)
-class CategoricalNetwork:
+class CategoricalNetwork(NetworkPolicy):
     """pi(a|s) = softmax of the network's outputs; action a is a + `first` to the environment."""
 
     mlp: Network
@@ -45,10 +46,6 @@ class CategoricalNetwork:
         chosen = jax.nn.one_hot(actions, self.mlp.outputs)
         return jnp.einsum("...a,...pa->...p", table, chosen), -(jnp.exp(table) * table).sum(axis=-1)
 
-    def features(self, parameters: Any, observations: Array) -> Array:
-        """[..., width]: what enters the last layer."""
-        return self.mlp.features(parameters, observations)
-
     def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
         """See `gumbel`."""
         return gumbel(generator, steps, self.mlp.outputs)
@@ -57,9 +54,9 @@ class CategoricalNetwork:
         """See `gumbel`."""
         return jax.random.gumbel(key, (self.mlp.outputs,))
 
-    def act(self, parameters: Any, observations: Any, noise: Any, masks: Any = None) -> Any:
-        """[k]: the number of an action for each observation [k, inputs]."""
-        return draw(masked(self.mlp.apply_numpy(parameters, observations), masks), noise)
+    def choose(self, parameters: Any, outputs: Any, noise: Any, masks: Any = None) -> Any:
+        """[k]: the number of an action for each row of outputs."""
+        return draw(masked(outputs, masks), noise)
 
     def act_jax(self, parameters: Any, observations: Array, noise: Array | None) -> Array:
         """The same in JAX."""

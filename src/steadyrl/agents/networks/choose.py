@@ -92,6 +92,6 @@ def quantiles_for(
         return QuantileTable(S) if levels is None else DialledQuantileTable(S, Knots(*levels))
     # One more for the time.
     more = 1 + (levels is not None)
-    if network == CUSTOM:
+    if network in (CUSTOM, "gru"):  # Without memory: see docs/networks.md.
         network = "cnn" if large_images(observation_space) else "mlp"
     return QuantileNetwork(Architecture(network, HIDDEN).network(observation_space, QUANTILES, more))

@@ -34,7 +34,7 @@ class NetworkDescription:
     shared_trunk: bool | None = None
     """Whether policy and values share all layers but the last; with PPO."""
     kind: str | None = None
-    """'mlp' or 'cnn'; by default convolutions for images."""
+    """'mlp', 'cnn' or 'gru'; by default convolutions for images."""
 
 
 def expanded(given: Mapping[str, Any], observation_space: gym.Space[Any] | None = None) -> dict[str, Any]:

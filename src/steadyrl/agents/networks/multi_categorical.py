@@ -15,6 +15,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from steadyrl.agents.networks.masks import masked
+from steadyrl.agents.networks.network_policy import NetworkPolicy
 from steadyrl.agents.networks.protocols import Network
 from steadyrl.agents.networks.tables import draw
 from steadyrl.envs.spaces import choices
@@ -72,7 +73,7 @@ class Heads:
 
 
 @dataclass(frozen=True)
-class MultiCategoricalNetwork:
+class MultiCategoricalNetwork(NetworkPolicy):
     """pi(a|s) is a product over the choices, each of which is the softmax of its own outputs of one network."""
 
     mlp: Network
@@ -105,10 +106,6 @@ class MultiCategoricalNetwork:
         logits = masked(self.heads.split(outputs, 0.0), self.heads.exists)
         return logits if masks is None else masked(logits, self.heads.split(masks, False))
 
-    def features(self, parameters: Any, observations: Array) -> Array:
-        """[..., width]: what enters the last layer."""
-        return self.mlp.features(parameters, observations)
-
     def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
         """[steps, heads, largest]: see `gumbel`."""
         return generator.gumbel(size=(steps, *self.heads.padded)).astype(np.float32)
@@ -117,9 +114,9 @@ class MultiCategoricalNetwork:
         """[heads, largest]: see `gumbel`."""
         return jax.random.gumbel(key, self.heads.padded)
 
-    def act(self, parameters: Any, observations: Any, noise: Any, masks: Any = None) -> Any:
-        """[k, heads]: a number for each choice and each observation [k, inputs]."""
-        return draw(self._logits(self.mlp.apply_numpy(parameters, observations), masks), noise)
+    def choose(self, parameters: Any, outputs: Any, noise: Any, masks: Any = None) -> Any:
+        """[k, heads]: a number for each choice and each row of outputs."""
+        return draw(self._logits(outputs, masks), noise)
 
     def act_jax(self, parameters: Any, observations: Array, noise: Array | None) -> Array:
         """The same in JAX."""

@@ -13,11 +13,12 @@ from jax import Array
 from numpy.typing import NDArray
 
 from steadyrl.agents.networks.action_range import ActionRange
+from steadyrl.agents.networks.network_policy import NetworkPolicy
 from steadyrl.agents.networks.protocols import Network
 
 
 @dataclass(frozen=True)
-class NormalNetwork:
+class NormalNetwork(NetworkPolicy):
     """A normal distribution for each dimension of the action, whose standard deviation does not depend on the state.
 
     Where the range has bounds and `squash` is set, the mean is tanh of the network's output, else the output itself.
@@ -71,9 +72,9 @@ class NormalNetwork:
         mean = self.mlp(parameters["mean"], observations)
         return jnp.tanh(mean) if self.squashed else mean
 
-    def features(self, parameters: dict[str, Any], observations: Array) -> Array:
-        """[..., width]: what enters the last layer."""
-        return self.mlp.features(parameters["mean"], observations)
+    def layers(self, parameters: dict[str, Any]) -> Any:
+        """The parameters of the network."""
+        return parameters["mean"]
 
     def noise(self, generator: np.random.Generator, steps: int) -> NDArray[np.float32]:
         """[steps, d]: standard normal."""
@@ -83,10 +84,9 @@ class NormalNetwork:
         """[d]: standard normal."""
         return jax.random.normal(key, (self.range.dimensions,))
 
-    def act(self, parameters: dict[str, Any], observations: Any, noise: Any, masks: Any = None) -> Any:
+    def choose(self, parameters: dict[str, Any], outputs: Any, noise: Any, masks: Any = None) -> Any:
         """[k, d]: a sample, or the mean."""
-        mean = self.mlp.apply_numpy(parameters["mean"], observations)
-        mean = np.tanh(mean) if self.squashed else mean
+        mean = np.tanh(outputs) if self.squashed else outputs
         return mean if noise is None else mean + np.exp(parameters["log_std"]) * noise
 
     def act_jax(self, parameters: dict[str, Any], observations: Array, noise: Array | None) -> Array:

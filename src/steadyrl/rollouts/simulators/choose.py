@@ -32,7 +32,7 @@ def checked_engine(engine: str, env: Any, compilable: bool, acts_in_jax: bool = 
     """The name of the engine, with "auto" resolved; an error if it does not support `env` or the method.
 
     `compilable` says whether the method can be trained inside a compiled program of a finite MDP: tables can, except
-    with PPO. `acts_in_jax` says the same of programs of JAX environments: policy gradients can.
+    with PPO. `acts_in_jax` says the same of programs of JAX environments: policy gradients can, unless recurrent.
 
     "auto" never chooses an engine that needs an optional package which the environment itself does not need, because
     installing a package must not change results. So EnvPool has to be requested.
@@ -58,7 +58,8 @@ def checked_engine(engine: str, env: Any, compilable: bool, acts_in_jax: bool = 
     in_jax = acts_in_jax and jax_model(env) is not None
     if engine == "jax" and not in_jax:
         problem = f"{env} is not a JAX environment, or is wrapped"
-        problem = problem if acts_in_jax else "only policy gradients are compiled together with a JAX environment"
+        which = "only policy gradients, and without network='gru', are compiled together with a JAX environment"
+        problem = problem if acts_in_jax else which
         raise UnsupportedEngineError(f"engine='jax': {problem}. Use engine='gymnasium'.")
     if engine in ("mujoco", "envpool"):
         if fast is None or fast.engine != engine:

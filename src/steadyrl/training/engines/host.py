@@ -16,7 +16,7 @@ from steadyrl.rollouts.episodes import Episodes
 from steadyrl.rollouts.simulators.choose import simulator_for
 from steadyrl.rollouts.workers import EpisodeWorkers
 from steadyrl.training.acting import make_actor
-from steadyrl.training.algorithm import Learner, Metrics, Trainee
+from steadyrl.training.algorithm import Learner, Metrics, Trainee, is_recurrent
 from steadyrl.training.batch import EpisodeBatch, batch_from_episodes
 from steadyrl.training.dial import round_levels
 from steadyrl.training.engines.engine import EPISODES_PER_RECORD, Rounds, as_arrays, block_until_ready, check_finite
@@ -60,7 +60,7 @@ class HostEngine:
         episodes = self._collect(actor, k)
         clock.append(time.perf_counter())
         batch = EpisodeBatch.of(episodes, self._gamma, actor.inputs, levels)
-        if self._agent.algorithm.batch_kind != "transitions":
+        if self._agent.algorithm.batch_kind != "transitions" and not is_recurrent(self._agent.algorithm):
             batch = batch.packed()
         factor = self._schedule.factor_of(k * self._n, self._timesteps)
         learner, metrics = block_until_ready(_update(with_rates(self._algorithm, factor), learner, batch))

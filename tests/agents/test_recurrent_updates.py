@@ -1,0 +1,164 @@
+"""Updates of recurrent policies from whole episodes: padding does not matter, and values know the past at the end."""
+
+from functools import partial
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from memory_envs import Noisy
+
+import steadyrl
+from steadyrl.agents.ppo_passes import PPOSteps
+from steadyrl.rollouts.episodes import Episodes
+from steadyrl.training.batch import EpisodeBatch, batch_from_episodes
+from steadyrl.training.dial import round_levels
+from steadyrl.training.engines import host
+
+LENGTHS = np.array([14, 3, 9, 1, 5, 12, 7, 2, *range(3, 15), 4, 6, 8, 10])
+SMALL = {"network": "gru", "hidden": (5, 4), "episodes_per_update": len(LENGTHS), "seed": 2}
+VPG = {**SMALL, "inner_updates": 3, "policy_learning_rate": 1e-3, "normalise_observations": False}
+PPO = {**SMALL, "inner_updates": 2, "minibatch_size": 7, "normalise_observations": False}
+RISK = {"risk_aversion": 0.5}
+TRAJECTORY = {**RISK, "credit": "trajectory"}
+CASES = {
+    "reinforce": (steadyrl.Reinforce, VPG),
+    "mg": (steadyrl.MeanGini, {**VPG, **RISK, "mean": "vpg"}),
+    "mvo": (steadyrl.MVO, {**VPG, **RISK, "mean": "vpg"}),
+    "tamar": (steadyrl.Tamar, {**SMALL, **RISK}),
+    "mvp": (steadyrl.MVP, {**SMALL, **RISK}),
+    "mean risk": (steadyrl.MeanRisk, {**VPG, **TRAJECTORY, "mean": "vpg", "measure": "semideviation"}),
+    "cvar": (steadyrl.CVaR, {**PPO, "alpha": 0.3}),
+    "ppo": (steadyrl.PPO, PPO),
+    "ppo, whole batch": (steadyrl.PPO, {**PPO, "minibatch_size": 0}),
+    "ppo, shared trunk": (steadyrl.PPO, {**PPO, "shared_trunk": True}),
+    "mg-ppo": (steadyrl.MeanGini, {**PPO, **RISK, "mean": "ppo"}),
+    "mg-ppo by trajectory": (
+        steadyrl.MeanGini,
+        {**PPO, **TRAJECTORY, "mean": "ppo", "risk_ratios": "trajectory"},
+    ),
+    "mg-ppo with a dial": (
+        steadyrl.MeanGini,
+        {**PPO, "mean": "ppo", "risk_aversion": (0.0, 2.0), "lambdas_per_update": 3},
+    ),
+}
+QUICK = {"mg", "ppo", "mg-ppo by trajectory"}
+
+
+class Spaces(gym.Env):
+    observation_space, action_space = gym.spaces.Box(-1, 1, (3,)), gym.spaces.Box(-1, 1, (2,))
+
+
+def batch(agent):
+    n, T = len(LENGTHS), LENGTHS.max()
+    mask, rng = (np.arange(T) < LENGTHS[:, None]).astype(float), np.random.default_rng(1)
+    observations, actions = (rng.normal(size=(n, T, d)).astype(np.float32) for d in (3, 2))
+    rewards = (rng.normal(size=(n, T)) + observations[..., 0] + rng.normal(size=(n, 1))) * mask
+    last, terminated = rng.normal(size=(n, 3)).astype(np.float32), np.arange(n) % 3 > 0
+    levels = round_levels(agent.algorithm, 5, n)
+    if levels is not None:
+        observations = np.concatenate([observations, np.broadcast_to(levels[:, None, None], (n, T, 1))], axis=-1)
+        last = np.concatenate([last, levels[:, None]], axis=-1)
+    episodes = Episodes(observations, actions, rewards, mask, last, terminated, {})
+    return EpisodeBatch.of(episodes, agent.gamma, lambda x: x, levels)
+
+
+def padded(batch, steps, fill):
+    """With so many more steps of padding, and `fill` as what is observed and done in all of it."""
+
+    def longer(x, value=0.0):
+        x = np.concatenate([x, np.zeros((len(x), steps, *x.shape[2:]), x.dtype)], axis=1)
+        mask = np.pad(batch.mask, ((0, 0), (0, steps))) > 0
+        return np.where(mask.reshape(*mask.shape, *[1] * (x.ndim - 2)), x, np.asarray(value, x.dtype))
+
+    discounts = batch.discounts[-1] * (batch.discounts[1] ** np.arange(1, steps + 1))
+    return batch._replace(
+        observations=longer(batch.observations, fill),
+        actions=longer(batch.actions, fill),
+        rewards=longer(batch.rewards),
+        mask=longer(batch.mask),
+        discounts=np.concatenate([batch.discounts, discounts]).astype(np.float32),
+    )
+
+
+@pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
+)
+def test_padding_does_not_matter(case):
+    kind, settings = CASES[case]
+    agent = kind(Spaces(), **settings)
+    learner, given = agent.learner, batch(agent)
+    short, long = (host._update(agent.algorithm, learner, one) for one in (given, padded(given, 20, 3.0)))
+    for name, value in short[1].items():
+        np.testing.assert_allclose(long[1][name], value, rtol=2e-3, atol=2e-5, err_msg=name)
+    assert int(short[1]["updates"]) > 0
+    for (path, start), expected, found in zip(
+        jax.tree.leaves_with_path(learner), jax.tree.leaves(short[0]), jax.tree.leaves(long[0]), strict=True
+    ):
+        moved = np.abs(np.asarray(expected, float) - np.asarray(start, float)).max(initial=0)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=5e-3 * moved + 1e-7, err_msg=str(path))
+    for start, moved in zip(jax.tree.leaves(learner.theta), jax.tree.leaves(short[0].theta), strict=True):
+        assert not np.array_equal(start, moved), "all layers learn"
+
+
+def ppo_steps(agent, given):
+    of_batch, rng = batch_from_episodes(given, agent.gamma), np.random.default_rng(4)
+    old = agent.algorithm.log_prob(agent.learner.theta, of_batch)[..., 0]
+    numbers = (jnp.asarray(rng.normal(size=given.mask.shape), jnp.float32) for _ in range(2))
+    return PPOSteps(of_batch.observations, of_batch.actions, old, *numbers, of_batch.state_visits)
+
+
+def test_padding_has_no_gradient():
+    agent = steadyrl.PPO(Spaces(), **PPO)
+    given, learner = batch(agent), agent.learner
+    steps = ppo_steps(agent, given)
+    nothing = lambda _: (jnp.zeros_like(steps.mask), ())  # noqa: E731
+
+    def policy_loss(observations):
+        return agent.algorithm.policy_loss(learner.theta, steps._replace(observations=observations), nothing)[0]
+
+    def value_loss(observations):
+        return agent.algorithm.value_loss(learner.phi, steps._replace(observations=observations), learner.theta)
+
+    for loss in (policy_loss, value_loss):
+        gradient = np.abs(jax.grad(loss)(steps.observations)).sum(axis=-1)
+        np.testing.assert_array_equal(gradient[given.mask == 0], 0)
+        assert np.all(gradient[given.mask > 0] > 0)
+
+
+@pytest.mark.parametrize("shared_trunk", [False, True])
+def test_values_at_the_end_know_the_whole_episode(shared_trunk):
+    agent = steadyrl.PPO(Spaces(), **PPO, shared_trunk=shared_trunk)
+    given, algorithm, learner = batch(agent), agent.algorithm, agent.learner
+    V, last = algorithm.values_of_episodes(learner, given)
+    assert V.shape == given.mask.shape
+    for i, length in enumerate(LENGTHS):
+        whole = np.concatenate([given.observations[i, :length], given.last_observations[i][None]])
+        alone = algorithm.values(learner.theta, learner.phi, jnp.asarray(whole))
+        np.testing.assert_allclose([*V[i, :length], last[i]], alone, rtol=1e-4, atol=1e-6)
+
+
+def test_minibatches_are_of_whole_episodes(monkeypatch):
+    """Each pass takes each episode once, with all of its steps."""
+    agent, seen = steadyrl.PPO(Spaces(), **{**PPO, "inner_updates": 1, "target_kl": 0.0}), []
+    policy_loss = type(agent.algorithm).policy_loss
+
+    def recorded(self, theta, steps, risk_weights):
+        jax.debug.callback(lambda x, mask: seen.extend(x[mask.sum(axis=1) > 0, 0, 0]), steps.observations, steps.mask)
+        jax.debug.callback(lambda mask: seen_lengths.extend(mask.sum(axis=1)[mask.sum(axis=1) > 0]), steps.mask)
+        return policy_loss(self, theta, steps, risk_weights)
+
+    seen_lengths = []
+    monkeypatch.setattr(type(agent.algorithm), "policy_loss", recorded)
+    given = batch(agent)
+    jax.block_until_ready(agent.algorithm.update(agent.learner, given))
+    np.testing.assert_array_equal(np.sort(seen), np.sort(given.observations[:, 0, 0]))
+    np.testing.assert_array_equal(np.sort(seen_lengths), np.sort(LENGTHS))
+
+
+def test_engines_give_each_episode_one_row(monkeypatch):
+    monkeypatch.setattr(EpisodeBatch, "packed", None)
+    steadyrl.Reinforce(partial(Noisy, "choice"), network="gru", hidden=(4,), episodes_per_update=3).learn(
+        total_episodes=3, progress_bar=False
+    )
