@@ -22,7 +22,7 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "REINFORCE": ("Reinforce", {}),
 }
 """Title -> agent and settings; the rest are defaults."""
-STEPS, EVALUATED = 150_000, 200
+STEPS, EVALUATED = 100_000, 200
 
 
 def positions() -> gym.Env[Any, Any]:

@@ -6,11 +6,12 @@ import jax
 import numpy as np
 import pytest
 from jax_worlds import Counter
-from memory_envs import Noisy, Recall
+from memory_envs import Noisy, Recall, cart_without_velocities
 from space_envs import Bright, Steer
 
 import steadyrl
 from steadyrl.agents.networks import GRU, MLP
+from steadyrl.agents.networks.description import with_network_described
 from steadyrl.cli.main import main
 from steadyrl.runs.search_space import default_space
 
@@ -19,7 +20,7 @@ SMALL = {"network": "gru", "hidden": (6,), "episodes_per_update": 4, "inner_upda
 
 def test_settings():
     s = steadyrl.PPO("CartPole-v1", network="gru").settings
-    assert (s.network, s.hidden, s.normalise_observations) == ("gru", (128,), True)
+    assert (s.network, s.hidden, s.normalise_observations) == ("gru", (64,), True)
     assert (s.episodes_per_update, s.minibatch_size) == (8, 2)
     described = steadyrl.MeanGini("CartPole-v1", network={"kind": "gru", "hidden": (7, 6), "activation": "tanh"})
     policy, value = described.algorithm.policy.mlp, described.algorithm.value.mlp
@@ -71,7 +72,7 @@ def test_no_tables():
         steadyrl.PPO("FrozenLake-v1", **SMALL).probabilities()
 
 
-@pytest.mark.parametrize("kind", [steadyrl.MeanGini, pytest.param(steadyrl.Reinforce, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", [steadyrl.Reinforce, pytest.param(steadyrl.MeanGini, marks=pytest.mark.slow)])
 def test_saved_and_loaded(kind, tmp_path):
     env = partial(Noisy, "number")
     agent = kind(env, seed=1, **SMALL).learn(total_episodes=4, progress_bar=False)
@@ -84,6 +85,7 @@ def test_saved_and_loaded(kind, tmp_path):
     jax.tree.map(np.testing.assert_array_equal, agent.learner, again.learner)
 
 
+@pytest.mark.slow
 def test_workers_change_nothing():
     here, there = (
         steadyrl.PPO(partial(Noisy, "number"), seed=1, workers=workers, **SMALL).learn(
@@ -101,6 +103,7 @@ def test_jax_environments_are_stepped_from_outside():
     assert steadyrl.evaluate(agent, Counter, episodes=2).returns.size == 2
 
 
+@pytest.mark.slow
 def test_a_lambda_of_a_range():
     agent = steadyrl.MeanGini(
         partial(Noisy, "number"),
@@ -120,17 +123,21 @@ def test_a_lambda_of_a_range():
         np.testing.assert_allclose(action, mean, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_command_line(tmp_path, capsys):
-    command = ["train", "CartPole-v1", "--agent", "mg", "--episodes", "4", "--no-progress", "--no-page"]
+    command = ["train", "CartPole-v1", "--agent", "reinforce", "--episodes", "4", "--no-progress", "--no-page"]
     sizes = ["--set", "hidden=6", "--set", "episodes_per_update=4"]
-    main([*command, "--set", "network=gru", *sizes, "--out", str(tmp_path / "one")])
-    described = '{"kind": "gru", "hidden": [6]}'
-    main([*command, "--set", f"network={described}", "--set", "episodes_per_update=4", "--out", str(tmp_path / "two")])
-    one, two = (steadyrl.load(tmp_path / name) for name in ("one", "two"))
-    jax.tree.map(np.testing.assert_array_equal, one.learner, two.learner)
+    main([*command, "--set", "network=gru", *sizes, "--out", str(tmp_path / "run")])
     capsys.readouterr()
-    main(["evaluate", str(tmp_path / "one"), "--episodes", "3"])
+    main(["evaluate", str(tmp_path / "run"), "--episodes", "3"])
     assert "mean" in capsys.readouterr().out
+
+
+def test_a_description_on_the_command_line():
+    pairs = {"network": '{"kind": "gru", "hidden": [6]}'}
+    described = with_network_described(pairs, cart_without_velocities().observation_space)
+    assert steadyrl.PPO.settings_class({}).of_text(described).network == "gru"
+    assert described["hidden"] == "[6]"
 
 
 def test_films(tmp_path):
@@ -139,6 +146,7 @@ def test_films(tmp_path):
     assert film.recordings[0].length > 5
 
 
+@pytest.mark.slow
 def test_a_policy_that_remembers():
     """The first of up to 6 observations decides which action is right in the end."""
     settings = {"seed": 0, "episodes_per_update": 32, "policy_learning_rate": 5e-3}
@@ -149,3 +157,17 @@ def test_a_policy_that_remembers():
         rates[network] = steadyrl.evaluate(agent, Recall, episodes=200).mean.value
     assert rates["gru"] > 0.95
     assert rates["mlp"] < 0.65
+
+
+@pytest.mark.slow
+def test_cartpole_without_velocities():
+    """The same budget for all; without a memory, returns stay near 50 (docs/networks.md)."""
+    cases = {"gru": (steadyrl.PPO, "gru"), "mlp": (steadyrl.PPO, "mlp"), "mg": (steadyrl.MeanGini, "gru")}
+    returns = {}
+    for name, (kind, network) in cases.items():
+        agent = kind(cart_without_velocities, network=network, seed=0)
+        agent.learn(total_timesteps=50_000, progress_bar=False)
+        returns[name] = steadyrl.evaluate(agent, cart_without_velocities, episodes=30).mean.value
+    assert returns["mlp"] < 90
+    assert returns["gru"] > 250
+    assert returns["mg"] > 130

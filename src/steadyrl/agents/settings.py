@@ -171,13 +171,16 @@ class AgentSettings(Settings):
 def hidden_setting(*sizes: int) -> Any:
     """The setting `hidden`; after convolutions there is one large layer, as in Mnih et al. (2015)."""
     return setting(
-        Rule(lambda s, env: HIDDEN.get(s.network, sizes), f"{sizes}; {HIDDEN['cnn']} after convolutions"),
+        Rule(
+            lambda s, env: HIDDEN.get(s.network, sizes),
+            f"{sizes}; {HIDDEN['cnn']} after convolutions, {HIDDEN['gru']} with a GRU",
+        ),
         "Sizes of the hidden layers of networks.",
         least=1,
     )
 
 
-HIDDEN = {"cnn": (512,), "gru": (128,)}
+HIDDEN = {"cnn": (512,), "gru": (64,)}
 """Default sizes that depend on the network."""
 
 

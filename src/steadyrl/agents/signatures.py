@@ -25,7 +25,7 @@ class ReinforceKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
+    network: Literal["auto", "table", "mlp", "cnn", "gru"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
@@ -57,7 +57,7 @@ class PPOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
+    network: Literal["auto", "table", "mlp", "cnn", "gru"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
@@ -109,7 +109,7 @@ class MeanGiniKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
+    network: Literal["auto", "table", "mlp", "cnn", "gru"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
@@ -174,7 +174,7 @@ class MVOKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
+    network: Literal["auto", "table", "mlp", "cnn", "gru"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
@@ -231,7 +231,7 @@ class TamarKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
+    network: Literal["auto", "table", "mlp", "cnn", "gru"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
@@ -288,7 +288,7 @@ class MVPKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
+    network: Literal["auto", "table", "mlp", "cnn", "gru"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int
     gamma: float
@@ -464,7 +464,7 @@ class MeanRiskKwargs(Execution, total=False):
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
     value_learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
+    network: Literal["auto", "table", "mlp", "cnn", "gru"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float
@@ -527,7 +527,7 @@ class CVaRKwargs(Execution, total=False):
     mean: Literal["vpg", "ppo"]
     policy_learning_rate: float | Auto
     learning_rate: float | Auto
-    network: Literal["auto", "table", "mlp", "cnn"] | Layers | Auto
+    network: Literal["auto", "table", "mlp", "cnn", "gru"] | Layers | Auto
     hidden: tuple[int, ...] | list[int] | Auto
     episodes_per_update: int | Auto
     gamma: float

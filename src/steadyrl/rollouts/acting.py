@@ -143,7 +143,7 @@ class Actor:
     def _act_from(self, states: HiddenStates, inputs: Any, noise: Any, masks: Any) -> Any:
         """`act` of a recurrent policy, which changes the states of the rows."""
         policy: Any = self.policy
-        given = (inputs, states.read(), noise, masks)
+        given: tuple[Any, ...] = (inputs, states.read(), noise, masks)
         if self.blocks is not None:
             given = tuple(None if x is None else self.blocks.split(x) for x in given)
         actions, after = policy.act_from(self.parameters, *given)

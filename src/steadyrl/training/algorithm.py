@@ -146,7 +146,7 @@ def acts_in_jax(algorithm: Algorithm) -> bool:
     return in_jax and algorithm.batch_kind in ("batch", "episodes")
 
 
-def is_recurrent(algorithm: Algorithm) -> bool:
+def is_recurrent(algorithm: Any) -> bool:
     """Whether its policy has a hidden state: then updates take each episode as one row, from its first step on."""
     return state_size(getattr(algorithm, "policy", None)) > 0
 
