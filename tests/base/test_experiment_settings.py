@@ -104,7 +104,7 @@ def test_a_budget_may_be_given_in_steps_or_episodes():
         experiment = load_experiment("lunar_lander", **given)
         return {method.name: experiment.scale_of(method).budget for method in experiment.methods}
 
-    in_steps = {"dqn", "mvpi"}
+    in_steps = {"dqn", "mvpi", "mvpi_rewards"}
     for given, steps, others in [
         ({"timesteps": 5000}, {"timesteps": 5000}, {"episodes": 20_000}),
         ({"episodes": 70}, {"episodes": 70}, {"episodes": 70}),

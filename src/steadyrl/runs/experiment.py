@@ -270,13 +270,28 @@ def _methods(tables: dict[str, Any]) -> tuple[Method, ...]:
     methods = []
     for key in tables:
         where = f"methods.{key}"
-        method = from_table(Method, {**part_of(tables, key, dict, where="methods."), "name": key}, where)
+        method = from_table(Method, {**_completed(tables, key), "name": key}, where)
         try:
             agent_class(method.agent).settings_of(method.settings)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
         methods.append(method)
     return tuple(methods)
+
+
+def _completed(tables: dict[str, Any], key: str) -> dict[str, Any]:
+    """The table of a method; with `like = OTHER`, what its settings leave out is as in the method OTHER."""
+    table = dict(part_of(tables, key, dict, where="methods."))
+    if "like" not in table:
+        return table
+    where, complete = f"methods.{key}.", [name for name in tables if "like" not in part_of(tables, name, dict)]
+    other = part_of(table, "like", str, where=where)
+    if other not in complete:
+        raise ValueError(f"{where}like: {unknown('method with settings of its own', other, complete)}")
+    del table["like"]
+    shared = part_of(tables[other], "settings", dict, where=f"methods.{other}.")
+    own = part_of(table, "settings", dict, {}, where)
+    return {"scale": tables[other].get("scale", {}), **table, "settings": {**shared, **own}}
 
 
 def _with_timesteps(method: Method, timesteps: int) -> Method:
