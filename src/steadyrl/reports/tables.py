@@ -17,7 +17,7 @@ from rich.table import Table
 
 from steadyrl.base.files import write_atomic
 from steadyrl.base.shown import printable
-from steadyrl.reports.figures.curves import Curves, Recorded, last_tenth, seeds_text, so_far, titles_with_seeds
+from steadyrl.reports.figures.curves import Curves, Recorded, last_tenth, seeds_text, so_far
 from steadyrl.reports.measures import DISCOUNTED_GD, DISCOUNTED_GD_MEANING
 from steadyrl.reports.results.results import Cell, Cells, Provenance
 from steadyrl.reports.terminal import print_table
@@ -137,8 +137,8 @@ def interval(values: NDArray[np.float64]) -> tuple[float, float]:
 def print_summary(experiment: Experiment, cells: Cells) -> None:
     """Print a table that fits a terminal, and the source of the settings of each method."""
     recorded = {key: cell.recorded for key, cell in cells.items()}
-    titles, many = titles_with_seeds(experiment, recorded), seeds_text(recorded) != "1"
-    title = f"{_title(experiment, recorded)}{' (± standard error)' * many}"
+    seeds = seeds_text(recorded)
+    title = f"{_title(experiment, recorded)}{' (± standard error)' * (seeds != '1')}"
     # Only what fits a terminal; the file written by `write_summary` has all columns.
     columns = [c for c in columns_of(experiment, cells.values()) if c.source == "training" and c.final is _last_tenth]
     table = Table(title=title, title_justify="left", box=rich.box.SIMPLE, padding=(0, 1, 0, 0))
@@ -148,7 +148,7 @@ def print_summary(experiment: Experiment, cells: Cells) -> None:
         table.add_row(variant)
         for cell in (cell for cell in cells.values() if cell.variant.name == variant):
             values = [_with_error(column.metric, column.values(cell.recorded)) for column in columns]
-            table.add_row(f" {titles[cell.method.name]}", *values)
+            table.add_row(f" {_row_title(cell, seeds)}", *values)
         table.add_section()
     print_table(table)
     for note in _notes(cells.values()):
@@ -189,13 +189,13 @@ def write_summary(
     """
     made = made or Provenance(command_line(), f"{datetime.now(UTC):%Y-%m-%d}", versions(), "")
     recorded = {key: cell.recorded for key, cell in cells.items()}
-    titles = titles_with_seeds(experiment, recorded)
+    seeds = seeds_text(recorded)
     columns = columns_of(experiment, cells.values())
     headings = ["", "method", *(column.heading for column in columns)]
     rows = []
     for cell in cells.values():
         values = [_with_interval(column.metric, column.values(cell.recorded)) for column in columns]
-        rows.append([cell.variant.name, titles[cell.method.name], *values])
+        rows.append([cell.variant.name, _row_title(cell, seeds), *values])
     lines = [headings, ["---"] * len(headings), *rows]
     packages = ", ".join(f"{name} {version}" for name, version in made.versions.items())
     commit = f"; commit {made.commit}" * bool(made.commit)
@@ -253,6 +253,12 @@ def _title(experiment: Experiment, recorded: dict[tuple[str, str], Recorded]) ->
     length = {"episodes": f"{number:,} episodes", "timesteps": f"{number:,} steps"}.get(unit, "training")
     seeds = seeds_text(recorded)
     return f"{experiment.title}, last tenth of {length}, {seeds} seed{'s' * (seeds != '1')}"
+
+
+def _row_title(cell: Cell, seeds: str) -> str:
+    """The title of a method, with the number of its seeds if those of the table differ in that."""
+    count = cell.recorded.seed_count
+    return f"{cell.method.title} ({count} seed{'s' * (count != 1)})" if "to" in seeds else cell.method.title
 
 
 def _with_error(name: str, values: Any) -> str:
