@@ -30,10 +30,11 @@ PICTURES = {
 """A figure of `steadyrl reproduce` -> the end of its name in docs/results."""
 ANSWERS = {True: "true", False: "false", None: "open"}
 RULES = """A condition on numbers is true if it is true for all values within the 95 % intervals, false if it is true
-for none of them, and open otherwise, or with fewer than three seeds. A claim **holds** if its conditions are true with
-the settings that the paper prints, **holds as printed only** if other settings refute it, **holds with other
-settings** if it needs them, **does not hold** if one of them is false as printed, and else **cannot be told**. Methods
-called "printed" have the settings of the paper's appendix. The conditions are in [claims.toml](../../studies/paper_claims/claims.toml)."""
+for none of them, and open otherwise, or with fewer than three seeds. A claim **holds** if its conditions
+are true with the settings that the paper prints, **holds as printed only** if other settings refute it,
+**holds with other settings** if it needs them, **does not hold** if one of them is false as printed, and
+else **cannot be told**. Methods called "printed" have the settings of the paper's appendix. The conditions
+are in [claims.toml](../../studies/paper_claims/claims.toml)."""
 
 
 def results_file(folder: Path, domain: str) -> Path:
