@@ -1,6 +1,7 @@
 """`steadyrl reproduce --from`: tables and figures of what was trained, and nothing is trained."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,12 +10,15 @@ from in_process import trained_in_process
 
 import steadyrl
 from steadyrl.cli.main import main
+from steadyrl.reports.final_table import final_values, over_seeds
 from steadyrl.reports.results.file import read_results, write_results
 from steadyrl.reports.results.publish import Output, Runs, publish
 from steadyrl.reports.results.results import RISK
 from steadyrl.runs.experiment import load_experiment
 from steadyrl.runs.final_evaluation import read_evaluation
 from steadyrl.runs.scheduler import train_all
+
+PUBLISHED = sorted((Path(__file__).parents[2] / "docs" / "results").glob("*.json.gz"), key=lambda p: p.stat().st_size)
 
 
 def run(*arguments):
@@ -117,6 +121,25 @@ def test_seeds_of_a_published_file_can_be_summarized_anew(tmp_path):
     means = np.sort([policy.returns["mean"] for policy in cell.policies])
     row = next(line for line in (tmp_path / "out" / "summary.md").read_text().splitlines() if "| PPO | 5 |" in line)
     assert f"| {means[1:4].mean():.4g} [" in row
+
+
+@pytest.mark.parametrize("file", PUBLISHED, ids=lambda path: path.name)
+def test_published_files_are_small_and_complete(file):
+    results = read_results(file)
+    assert results.experiment.name == file.name.removesuffix(".json.gz")
+    assert file.stat().st_size < 300_000
+    assert all(cell.seeds for cell in results.cells.values())
+
+
+@pytest.mark.parametrize("file", PUBLISHED[:1], ids=lambda path: path.name)
+def test_a_published_file_is_drawn_with_its_numbers(file, tmp_path):
+    results = read_results(file)
+    run("reproduce", results.experiment.name, "--from", file, "--out", tmp_path)
+    text = (tmp_path / "summary.md").read_text()
+    for cell in results.cells.values():
+        for heading, values in final_values(cell).items():
+            assert f" {over_seeds(heading, values)} |" in text
+    assert (tmp_path / "learning_curves.png").is_file()
 
 
 def test_agents_to_share_are_those_of_median_seeds(trained, tmp_path, capsys):
