@@ -217,6 +217,8 @@ def load_experiment(
     data = read_toml(path)
     try:
         methods = _methods(part_of(data, "methods", dict))
+        if quick or episodes:
+            methods = tuple(_without_episodes(method) for method in methods)
         if timesteps or episodes:
             methods = tuple(_with_timesteps(method, timesteps or 0) for method in methods)
         methods_here = tuple(method for method in methods if method.quick or not quick)
@@ -292,6 +294,11 @@ def _completed(tables: dict[str, Any], key: str) -> dict[str, Any]:
     shared = part_of(tables[other], "settings", dict, where=f"methods.{other}.")
     own = part_of(table, "settings", dict, {}, where)
     return {"scale": tables[other].get("scale", {}), **table, "settings": {**shared, **own}}
+
+
+def _without_episodes(method: Method) -> Method:
+    """For as many episodes as the others."""
+    return dataclasses.replace(method, scale={key: value for key, value in method.scale.items() if key != "episodes"})
 
 
 def _with_timesteps(method: Method, timesteps: int) -> Method:
