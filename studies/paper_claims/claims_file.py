@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from steadyrl.evaluation.agent_looks import agent_title
 from steadyrl.runs.experiment import load_experiment
 from studies.paper_claims.rules import Claim, Condition
 
@@ -60,8 +61,8 @@ def _claim(table: dict[str, Any]) -> Claim:
 
 def _filled(template: dict[str, Any], domain: Domain) -> Claim:
     """The claim of a template about one domain."""
-    title = next(method.title for method in load_experiment(domain.name).methods if method.name == domain.neutral)
-    words = {"domain": domain.name, "neutral": domain.neutral, "title": title}
+    agent = next(method.agent for method in load_experiment(domain.name).methods if method.name == domain.neutral)
+    words = {"domain": domain.name, "neutral": domain.neutral, "title": agent_title(agent)}
     table = {name: value for name, value in template.items() if name != "domains"}
     claim = _claim({**table, "domain": domain.name})
     conditions = tuple(replace(one, than=tuple(role.format(**words) for role in one.than)) for one in claim.conditions)

@@ -157,15 +157,19 @@ def _numbers(tried: Tried) -> str:
 
 
 def _compared(source: Source, domain: Domain, variant: str) -> list[str]:
-    """Seeds, return, Gini deviation and what to look at; of the risk-neutral method and of MG with each setting."""
-    methods = [domain.neutral, *dict.fromkeys(choice["mg"] for choice in domain.choices)]
+    """Seeds, return, Gini deviation and what to look at: as printed, and with the last of the other settings."""
+    pairs = [(choice.get(domain.neutral, domain.neutral), choice["mg"]) for choice in domain.choices]
+    titles = {method.name: method.title for method in source.experiment.methods}
+    methods = [method for method in dict.fromkeys((*pairs[0], *pairs[-1])) if method in titles]
     final = isinstance(source, ResultsSource)
     measures = ["final return", "final GD"] if final else ["return", "exact GD"]
     found = {m: [source.get(variant, method, m) for method in methods] for m in (*measures, domain.look)}
     seeds = sorted({one.seeds for numbers in found.values() for one in numbers if one is not None})
     cells = [", ".join(_plain(one) for one in numbers if one is not None) for numbers in found.values()]
+    returns = zip(methods, found[measures[0]], strict=True)
+    cells[0] = ", ".join(f"{titles[method]} {_plain(one)}" for method, one in returns if one is not None)
     name = domain.look.removeprefix("final ").removesuffix("_rate").replace("_", " ")
-    return ["" if not seeds else " to ".join(map(str, sorted({seeds[0], seeds[-1]}))), *cells[:2], f"{name} {cells[2]}"]
+    return [" to ".join(map(str, sorted({*seeds[:1], *seeds[-1:]}))), *cells[:2], f"{name} {cells[2]}"]
 
 
 def _plain(one: Measured) -> str:

@@ -1,6 +1,7 @@
 """The page of the paper's claims: verdicts follow from intervals, and the pages are those of the committed data."""
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -161,13 +162,13 @@ def test_the_page_and_the_table_of_a_results_file(published):
     page, table = pages.claims_page(), pages.readme_table()
     row = next(line for line in page.splitlines() if "less than the risk-neutral PPO" in line and "%" in line)
     assert "| **holds** |" in row
-    assert "MG printed 1 [1, 1] %; PPO 40 [40, 40] %" in row
+    assert "MG printed 1 [1, 1] %; PPO printed 40 [40, 40] %" in row
     row = next(line for line in page.splitlines() if "less than TD3 |" in line and "%" in line)
     assert "| **cannot be told** |" in row
     assert "### Final policies: HalfCheetah" in page
     assert "steadyrl reproduce half_cheetah --from docs/results/half_cheetah.json.gz" in page
-    assert "| HalfCheetah | 4 | 500" in table
-    assert "visiting 40 %, 1 %, 1 %" in table
+    assert re.search(r"\| HalfCheetah \| 4 \| PPO printed \d+, MG printed \d+, PPO \d+, MG \d+ \|", table)
+    assert "visiting 40 %, 1 %, 40 %, 1 %" in table
     assert "| not run yet: Guarded Maze, LunarLander," in table
 
 
