@@ -144,7 +144,8 @@ CHOSEN = {
     "td3": CHOSEN_TD3,
     "mvpi": {**CHOSEN_TD3, "episodes_per_iteration": 10, "initial_dual": 0.0, "dual_estimate": "returns"},  # 51, 59.
 }
-AGENTS = {name: name for name in PRINTED} | {"mg_by_step": "mg", "mg_printed": "mg"}
+CALIBRATED = {"ppo_calibrated": "ppo", "mg_calibrated": "mg"}  # Of step_credit.toml, not of the paper.
+AGENTS = {name: name for name in PRINTED} | {"mg_by_step": "mg", "mg_printed": "mg"} | CALIBRATED
 
 # Scale ---------------------------------------------------------------------------------------------------------------
 
@@ -154,7 +155,7 @@ FULL = {
     "episodes_per_record": 10,
     "episodes_per_evaluation": 200,
 }
-QUICK = {"seeds": 1, "episodes": 100, "episodes_per_record": 10, "episodes_per_evaluation": 50}
+QUICK = {"seeds": 1, "episodes": 60, "episodes_per_record": 10, "episodes_per_evaluation": 30}
 EVALUATION_EPISODES = 20  # Sec. 5.3: "Agents are tested for 20 episodes per evaluation".
 STEPS = {
     "timesteps": 1_000_000,  # Sec. 5.3, "1e6 steps", of MVPI (deviation 53).
