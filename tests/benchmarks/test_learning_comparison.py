@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.learning import compare, defaults, report
+from benchmarks.learning import compare, defaults, memory, report
 from benchmarks.learning.compare import Family
 from benchmarks.learning.train_one import EVALUATION_EPISODES, train_one, windows
 from benchmarks.peers import environment
 from benchmarks.peers.agents import make_ours
+from benchmarks.speed import recurrent
 
 pytestmark = pytest.mark.slow
 
@@ -126,3 +127,11 @@ def test_defaults_at_a_tiny_scale(tmp_path, monkeypatch):
     assert defaults.table(runs).count("\n") == 3
     assert "| Pendulum-v1 | PPO | 1 | -" in defaults.page(runs)
     assert len(defaults.cases()) == 32
+
+
+@pytest.mark.slow
+def test_memory_at_a_tiny_scale():
+    results = {("PPO", "gru"): [memory.run("PPO", "gru", 0, 100, {"hidden": (4,)}), (31.0, 2.0)]}
+    returned = results["PPO", "gru"][0][0]
+    assert memory.table(results).endswith(f"| PPO | `gru` | {returned:.0f}, 31 | {(returned + 31) / 2:.0f} |")
+    assert set(recurrent.measured(1, steps=5)) == set(recurrent.NETWORKS)
