@@ -5,9 +5,10 @@
 `make bench` runs this. Results are kept in docs/results/benchmarks.json, so that a part can be measured again alone;
 `--page` only writes the page from them. The peers are installed once, in environments of their own. A part that would
 not end in time is left out, which is said; a machine that is busy gets a warning, because every number would be too
-small.
+small. `many_seeds` takes 15 minutes alone, so it is measured on request only: `--only many_seeds --minutes 20`.
 
-A part is a module of this folder with a function `rows(peers)`, which yields rows (`table.py`).
+A part is a module of this folder with a function `rows(peers)`, which yields rows (`table.py`); `worlds` and
+`many_seeds` are both `worlds.py`, with one seed and with 16.
 """
 
 from __future__ import annotations
@@ -46,40 +47,43 @@ PARTS = (
     Part("start", 20, 20),
     Part("workers", 30, 30),
     Part("ppo", 140, 40),
-    Part("collect", 90, 60),
-    Part("worlds", 200, 60),
-    Part("off_policy", 270, 60),
+    Part("collect", 110, 60),
+    Part("worlds", 170, 60),
+    Part("off_policy", 280, 60),
     Part("scaling", 110, 110),
 )
+ON_REQUEST = (Part("many_seeds", 900, 400),)
+SEEDS = {"worlds": 1, "many_seeds": 16}
+"""The parts that are `worlds.py`, and for how many seeds."""
 
 
 def rows_of(part: str, peers: bool) -> Iterator[Row]:
     """The rows of a part."""
-    if part == "worlds":
-        yield from worlds_rows(peers)
+    if part in SEEDS:
+        yield from worlds_rows(peers, SEEDS[part])
         return
     yield from importlib.import_module(f"benchmarks.speed.{part}").rows(peers)
 
 
-def worlds_rows(peers: bool) -> Iterator[Row]:
-    """Environments in JAX: seconds a seed until a threshold is reached, compilation included."""
+def worlds_rows(peers: bool, seeds: int) -> Iterator[Row]:
+    """Environments in JAX: seconds a seed until a threshold is reached, compilation included and apart."""
     worlds: Any = importlib.import_module("benchmarks.speed.worlds")
     if peers:
         worlds.rejax_environment.install()
     learners = list(worlds.NAMES) if peers else ["ours"]
     for task in worlds.TASKS:
-        found = list(worlds.rows([task], learners, [1, 16]))
-        baseline = {r["learner"]: r["seconds_per_seed"] for r in found if r["learner"] == "sb3"}
-        for count in (1, 16):
-            by_learner = {r["learner"]: r["seconds_per_seed"] for r in found if r["seeds"] == count} | baseline
+        found = list(worlds.rows([task], learners, [seeds]))
+        for key, words in (("seconds_per_seed", ""), ("compiled_per_seed", ", compiled before")):
+            by_learner = {row["learner"]: row[key] for row in found}
             ours = by_learner.pop("ours")
             others = {worlds.NAMES[learner]: seconds for learner, seconds in by_learner.items()}
-            yield Row(f"PPO solves gymnax {task}, {count} seed{'s' * (count > 1)}, a seed", "s", ours, others)
+            many = f"{seeds} seed{'s' * (seeds > 1)}"
+            yield Row(f"PPO solves gymnax {task}, {many}, a seed{words}", "s", ours, others)
 
 
 def available(part: str) -> bool:
     """Whether its script is here."""
-    return part == "scaling" or importlib.util.find_spec(f"benchmarks.speed.{part}") is not None
+    return part in ("scaling", *SEEDS) or importlib.util.find_spec(f"benchmarks.speed.{part}") is not None
 
 
 def read() -> dict[str, Any]:
@@ -102,7 +106,7 @@ def measure(part: str, peers: bool, results: dict[str, Any]) -> None:
             results["scaling"].append(series._asdict())
             keep(results)
         return
-    command = f"python -m benchmarks.speed.{part}"
+    command = f"python -m benchmarks.speed.{'worlds' if part in SEEDS else part}"
     kept = [dataclasses.replace(row, load=load, measured=today, command=command) for row in rows_of(part, peers)]
     results["rows"][part] = [dataclasses.asdict(row) for row in kept]
 
@@ -128,16 +132,16 @@ def run(parts: Sequence[Part], peers: bool, minutes: float, results: dict[str, A
 
 def all_rows(results: dict[str, Any]) -> list[Row]:
     """In the order of the parts."""
-    order = [part.module for part in PARTS]
+    order = [part.module for part in (*PARTS, *ON_REQUEST)]
     return [Row(**row) for part in order for row in results["rows"].get(part, [])]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print the table and write the page."""
-    known = [part.module for part in PARTS]
+    by_default, known = ([part.module for part in parts] for parts in (PARTS, (*PARTS, *ON_REQUEST)))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=15, help="at most so long, without installing peers")
-    parser.add_argument("--only", nargs="+", choices=known, default=known, help="these parts")
+    parser.add_argument("--only", nargs="+", choices=known, default=by_default, help="these parts")
     parser.add_argument("--no-peers", action="store_true", help="ours and limits alone")
     parser.add_argument("--page", action="store_true", help="write the page from what was measured before")
     options = parser.parse_args(arguments)
@@ -148,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print("Warning: this machine is busy, so all numbers will be too small, and unequally so.", file=sys.stderr)
         if not options.no_peers:
             environment.install()
-        parts = [part for part in PARTS if part.module in options.only and available(part.module)]
+        parts = [part for part in (*PARTS, *ON_REQUEST) if part.module in options.only and available(part.module)]
         left_out = run(parts, not options.no_peers, options.minutes, results)
     rows = all_rows(results)
     print(as_text(rows))

@@ -146,7 +146,7 @@ def report(case, rates):
     return "\n".join(lines)
 
 
-def rows(peers: bool = True, rounds: int = 2, steps: int = 500) -> Iterator[Row]:
+def rows(peers: bool = True, rounds: int = 2, steps: int = 300) -> Iterator[Row]:
     """For the table of all benchmarks: the peers with the rounds of updates that suit them, and all cores or one."""
     for name in ("TD3", "DQN"):
         case = dataclasses.replace(CASES[name], steps=steps if name == "TD3" else 2 * steps)

@@ -104,15 +104,19 @@ def test_a_budget_may_be_given_in_steps_or_episodes():
         experiment = load_experiment("lunar_lander", **given)
         return {method.name: experiment.scale_of(method).budget for method in experiment.methods}
 
-    in_steps = {"dqn", "mvpi"}
+    in_steps = {"dqn", "mvpi", "mvpi_rewards"}
     for given, steps, others in [
         ({"timesteps": 5000}, {"timesteps": 5000}, {"episodes": 20_000}),
         ({"episodes": 70}, {"episodes": 70}, {"episodes": 70}),
         ({}, {"timesteps": 10**6}, {"episodes": 20_000}),
+        ({"quick": True}, None, {"episodes": 300}),
     ]:
         found = budgets(**given)
-        assert in_steps < found.keys()
-        assert found == {name: steps if name in in_steps else others for name in found}
+        shorter = {} if given.keys() & {"episodes", "quick"} else {"episodes": 4_000}
+        assert steps is None or in_steps < found.keys()
+        for name, budget in found.items():
+            expected = steps if name in in_steps else others
+            assert budget == (expected | shorter if "calibrated" in name else expected), name
     by_unit = load_experiment("lunar_lander", timesteps=5000).by_unit()
     assert {unit: {method.name for method in part.methods} & in_steps for unit, part in by_unit.items()} == {
         "episodes": set(),

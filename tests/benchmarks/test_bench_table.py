@@ -78,26 +78,29 @@ def test_the_command_prints_the_table_warns_and_writes_the_page(measured, monkey
     assert (tmp_path / "benchmarks.md").read_text() == written
 
 
-def test_environments_in_jax_are_compared_by_the_seed(monkeypatch):
-    seconds = {("ours", 1): 4.0, ("ours", 16): 16.0, ("rejax", 1): 5.0, ("rejax", 16): 32.0, ("sb3", 1): 80.0}
+@pytest.mark.parametrize(("seeds", "ours", "rejax"), [(1, 4.0, 5.0), (16, 1.0, 2.0)])
+def test_environments_in_jax_are_compared_by_the_seed(monkeypatch, seeds, ours, rejax):
+    totals = {("ours", 1): 4.0, ("ours", 16): 16.0, ("rejax", 1): 5.0, ("rejax", 16): 32.0, ("sb3", 1): 80.0}
 
     def rows(tasks, learners, seeds):
-        for (learner, count), total in seconds.items():
-            yield {"learner": learner, "seeds": count, "seconds_per_seed": total / count}
+        for (learner, count), total in totals.items():
+            if count in seeds or learner == "sb3":
+                mean = total / count
+                yield {"learner": learner, "seeds": count, "seconds_per_seed": mean, "compiled_per_seed": mean / 2}
 
     names = {"ours": "steadyrl", "rejax": "Rejax", "sb3": "SB3"}
     fake = types.SimpleNamespace(TASKS=["Cart"], NAMES=names, rows=rows, rejax_environment=types.SimpleNamespace())
     fake.rejax_environment.install = lambda: None
     monkeypatch.setattr(bench.importlib, "import_module", lambda name: fake)
-    one, many = bench.worlds_rows(peers=True)
-    assert (one.ours, one.peers) == (4, {"Rejax": 5, "SB3": 80})
-    assert (many.ours, many.peers) == (1, {"Rejax": 2, "SB3": 80})
-    assert many.ratio(many.peers["SB3"]) == 80
+    included, apart = bench.worlds_rows(True, seeds)
+    assert (included.ours, included.peers) == (ours, {"Rejax": rejax, "SB3": 80})
+    assert (apart.ours, apart.peers) == (ours / 2, {"Rejax": rejax / 2, "SB3": 40})
+    assert included.ratio(included.peers["SB3"]) == 80 / ours
 
 
 def test_every_part_has_rows():
     for part in bench.PARTS:
-        if part.module in ("scaling", "worlds"):
+        if part.module in ("scaling", *bench.SEEDS):
             continue
         assert bench.available(part.module)
         assert callable(bench.importlib.import_module(f"benchmarks.speed.{part.module}").rows)

@@ -144,7 +144,8 @@ CHOSEN = {
     "td3": CHOSEN_TD3,
     "mvpi": {**CHOSEN_TD3, "episodes_per_iteration": 10, "initial_dual": 0.0, "dual_estimate": "returns"},  # 51, 59.
 }
-AGENTS = {name: name for name in PRINTED} | {"mg_by_step": "mg", "mg_printed": "mg"}
+CALIBRATED = {"ppo_calibrated": "ppo", "mg_calibrated": "mg"}  # Of step_credit.toml, not of the paper.
+AGENTS = {name: name for name in PRINTED} | {"mg_by_step": "mg", "mg_printed": "mg"} | CALIBRATED
 
 # Scale ---------------------------------------------------------------------------------------------------------------
 

@@ -217,6 +217,8 @@ def load_experiment(
     data = read_toml(path)
     try:
         methods = _methods(part_of(data, "methods", dict))
+        if quick or episodes:
+            methods = tuple(_without_episodes(method) for method in methods)
         if timesteps or episodes:
             methods = tuple(_with_timesteps(method, timesteps or 0) for method in methods)
         methods_here = tuple(method for method in methods if method.quick or not quick)
@@ -270,13 +272,33 @@ def _methods(tables: dict[str, Any]) -> tuple[Method, ...]:
     methods = []
     for key in tables:
         where = f"methods.{key}"
-        method = from_table(Method, {**part_of(tables, key, dict, where="methods."), "name": key}, where)
+        method = from_table(Method, {**_completed(tables, key), "name": key}, where)
         try:
             agent_class(method.agent).settings_of(method.settings)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
         methods.append(method)
     return tuple(methods)
+
+
+def _completed(tables: dict[str, Any], key: str) -> dict[str, Any]:
+    """The table of a method; with `like = OTHER`, what its settings leave out is as in the method OTHER."""
+    table = dict(part_of(tables, key, dict, where="methods."))
+    if "like" not in table:
+        return table
+    where, complete = f"methods.{key}.", [name for name in tables if "like" not in part_of(tables, name, dict)]
+    other = part_of(table, "like", str, where=where)
+    if other not in complete:
+        raise ValueError(f"{where}like: {unknown('method with settings of its own', other, complete)}")
+    del table["like"]
+    shared = part_of(tables[other], "settings", dict, where=f"methods.{other}.")
+    own = part_of(table, "settings", dict, {}, where)
+    return {"scale": tables[other].get("scale", {}), **table, "settings": {**shared, **own}}
+
+
+def _without_episodes(method: Method) -> Method:
+    """For as many episodes as the others."""
+    return dataclasses.replace(method, scale={key: value for key, value in method.scale.items() if key != "episodes"})
 
 
 def _with_timesteps(method: Method, timesteps: int) -> Method:

@@ -22,6 +22,7 @@ from typing import Any, Literal, Self
 from steadyrl.base.files import append_atomic, synced_size, write_atomic
 from steadyrl.base.machine import usable_cores
 from steadyrl.base.parsing import parse_json
+from steadyrl.base.source_commit import source_commit
 from steadyrl.envs.description import describe_env
 from steadyrl.training import checkpoint
 from steadyrl.training.algorithm import Trainee
@@ -44,7 +45,7 @@ from steadyrl.training.run_files import (
 _COMPLETE, _WAITING, _ROUNDS = "complete", "waiting", "rounds"
 STOPPED_EARLY = "stopped_early"
 """In config.json: why and when training stopped before its budget was used up, if it did."""
-_NOT_COMPARED = ("started", "command", "workers", STOPPED_EARLY, "extensions")
+_NOT_COMPARED = ("started", "command", "commit", "workers", STOPPED_EARLY, "extensions")
 _CONFIG_KINDS = {"agent": str, "env": dict, "settings": dict, "seed": int}
 State = Literal["absent", "resumable", "complete"]
 _ATTEMPTS = 5
@@ -168,7 +169,8 @@ class Run:
         if (folder / CONFIG).exists():
             run.discard()
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        content = {**config, "started": started, "command": command, "workers": agent.workers}
+        made = {"started": started, "command": command, "commit": source_commit()}
+        content = {**config, **made, "workers": agent.workers}
         write_atomic(folder / CONFIG, json.dumps(content, indent=2).encode())
         return run
 

@@ -1,0 +1,23 @@
+"""The calibrated methods of the experiment files: those that step_credit.toml found."""
+
+import dataclasses
+
+import gymnasium as gym
+import pytest
+
+import steadyrl
+from benchmarks.learning.step_credit import PLAN, settings_of
+from steadyrl.runs.experiment import load_experiment, names
+
+
+@pytest.mark.parametrize("domain", [name for name in names() if name != "maze"])
+@pytest.mark.parametrize(
+    ("method", "agent", "planned"),
+    [("ppo_calibrated", steadyrl.PPO, "PPO"), ("mg_calibrated", steadyrl.MeanGini, "MG by step")],
+)
+def test_settings_are_those_of_the_search(domain, method, agent, planned):
+    experiment = load_experiment(domain)
+    (found,) = (each.settings for each in experiment.methods if each.name == method)
+    made = agent(gym.make(PLAN["domains"][domain]["env"]), **settings_of(domain, planned))
+    given = agent.settings_of(found)
+    assert dataclasses.asdict(given) == dataclasses.asdict(made.settings)
