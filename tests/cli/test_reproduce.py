@@ -65,10 +65,11 @@ def test_tables_hold_the_numbers_of_the_runs(reproduced, capsys):
     mdp = agents[0].env.unwrapped.maze.mdp
     V = np.mean([exact.return_distribution(mdp, agent.probabilities(), 0.999).variance for agent in agents])
     assert f"| {V:.2f} [" in written
-    *table, heading, curves, risk, page = printed.splitlines()
-    assert max(len(line) for line in table if not line.startswith("Kept")) <= 80
+    *table, heading, curves, risk, returns, page = printed.splitlines()
+    assert max(len(line) for line in table if not line.startswith(("Kept", "Results: "))) <= 80
     assert (heading, curves) == ("The figures are:", f"  {reproduced / 'learning_curves.png'}")
     assert risk == f"  {reproduced / 'risk_curves.png'}"
+    assert returns == f"  {reproduced / 'distributions.png'}"
     assert page == f"Page: {reproduced / 'report.html'}"
     numbers = json.loads((reproduced / "curves.json").read_text())["goal 20"]["mvo"]["training"]
     assert numbers["episodes"] == [500, 1000]

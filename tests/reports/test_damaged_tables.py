@@ -1,6 +1,7 @@
 """Damaged runs in the tables of sweeps and experiments: they are left out, with a line on each."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -112,8 +113,11 @@ def test_the_tables_of_an_experiment_leave_out_a_damaged_run(reproduced, tmp_pat
     after = tables_of(reproduced, tmp_path, capsys)
     assert f"{folder} is left out: " in after[0]
     assert f"{folder} is left out: " in after[1]
-    rows = [row.split("[")[0] for row in written.splitlines() if row.startswith("| goal")]
-    assert [row.split("[")[0] for row in after[1].splitlines() if row.startswith("| goal")] == rows
+    rows, rows_after = (
+        [row.split("[")[0] for row in text.splitlines() if row.startswith("| goal")] for text in (written, after[1])
+    )
+    assert [re.sub(r" \(\d seeds?\)", "", row) for row in rows_after] == rows
+    assert any("(1 seed)" in row for row in rows_after) == (file == "metrics.jsonl")
     assert {name: list(methods) for name, methods in after[2].items()} == {n: list(m) for n, m in curves.items()}
 
 

@@ -155,7 +155,7 @@ FULL = {
     "episodes_per_record": 10,
     "episodes_per_evaluation": 200,
 }
-QUICK = {"seeds": 1, "episodes": 100, "episodes_per_record": 10, "episodes_per_evaluation": 50}
+QUICK = {"seeds": 1, "episodes": 60, "episodes_per_record": 10, "episodes_per_evaluation": 30}
 EVALUATION_EPISODES = 20  # Sec. 5.3: "Agents are tested for 20 episodes per evaluation".
 STEPS = {
     "timesteps": 1_000_000,  # Sec. 5.3, "1e6 steps", of MVPI (deviation 53).

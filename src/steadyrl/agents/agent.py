@@ -113,7 +113,7 @@ class Agent(SettingsChoice, ActingAgent):
         self.seed = _checked_seed(seed)
         self.algorithm = self.build()
         self.engine = checked_engine(engine, self.env, self.algorithm.compilable, acts_in_jax(self.algorithm))
-        self.workers = 0
+        self.workers, self.policy_only = 0, False
         self.learner = self._initial_learner() if untrained else jax.eval_shape(self._initial_learner)
         self.replay_buffer: ReplayBuffer | None = None
         if self.algorithm.batch_kind == "replay":
@@ -203,16 +203,26 @@ class Agent(SettingsChoice, ActingAgent):
         warnings.warn("agent.memory is now called agent.replay_buffer.", DeprecationWarning, stacklevel=2)
         return self.replay_buffer
 
-    def save(self, path: str | os.PathLike[str], *, replay_buffer: bool = True, memory: bool | None = None) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        replay_buffer: bool = True,
+        policy_only: bool = False,
+        memory: bool | None = None,
+    ) -> None:
         """Write all of the agent to one file, from which `load` restores it.
 
         With `replay_buffer=False` without its replay buffer, if it has one: a smaller file, after which training first
-        has to fill the buffer anew.
+        has to fill the buffer anew. With `policy_only=True` with the policy alone: a still smaller file, to share an
+        agent that acts and can be evaluated and filmed, but not trained further.
         """
+        if policy_only and self.risk_aversion_range is not None:
+            raise dialled.needs_a_lambda(self)
         if memory is not None:
             warnings.warn("save(memory=...) is now called save(replay_buffer=...).", DeprecationWarning, stacklevel=2)
             replay_buffer = memory
-        checkpoint.write(self, path, replay_buffer)
+        checkpoint.write(self, path, replay_buffer, policy_only=policy_only)
 
     def export(self, path: str | os.PathLike[str]) -> Path:
         """Write the learned policy to a file that runs without steadyrl, and return its path.

@@ -1,8 +1,10 @@
-"""`steadyrl reproduce`: train every method of an experiment in every variant, then write tables and figures."""
+"""`steadyrl reproduce`: train every method of an experiment in every variant, or read what was trained, and draw it."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from steadyrl.base.shown import printable
 from steadyrl.cli.arguments import (
     Flag,
     PerhapsCount,
@@ -19,12 +22,17 @@ from steadyrl.cli.arguments import (
     names_in,
 )
 from steadyrl.cli.failures import exit_with_failures, explain_resuming
-from steadyrl.cli.page import PAGE, evaluate_many, show_page, write_page
+from steadyrl.cli.page import PAGE, show_page, write_page
 
 if TYPE_CHECKING:
-    from steadyrl.reports.tables import Cell
+    from steadyrl.reports.results.publish import Output
     from steadyrl.runs.experiment import Experiment
     from steadyrl.runs.scheduler import Failure
+
+ALL = "all"
+"""In place of an experiment: every one."""
+EVALUATION, QUICK_EVALUATION, MAX_EVALUATION = 1000, 100, 10**6
+"""Episodes in which each final policy is evaluated: at full scale, at the quick one, and at most."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,7 @@ class Reproduce:
     """Train every method of one of the paper's experiments, print its table and draw its figures."""
 
     experiment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="EXPERIMENT")]
-    """Which one, such as maze."""
+    """Which one, such as maze; or all, one after the other."""
     quick: Flag = False
     """A small scale that shows the shape of the result in a minute or two."""
     seeds: PerhapsCount = None
@@ -47,6 +55,12 @@ class Reproduce:
     """Where episodes come from, such as gymnasium; by default as in the experiment's file."""
     out: Annotated[Path | None, named("FOLDER")] = None
     """Folder of the results; by default results/EXPERIMENT, or results/EXPERIMENT-quick."""
+    from_: Annotated[Path | None, tyro.conf.arg(name="from", metavar="PATH", help_behavior_hint="")] = None
+    """Train nothing: draw a results.json.gz, or the complete runs in a folder, which are evaluated first."""
+    agents_to: Annotated[Path | None, named("FOLDER")] = None
+    """Write the policy of the median seed of each method into this folder too, in small files to share."""
+    evaluation_episodes: PerhapsCount = None
+    """Episodes in which each final policy is evaluated; 1,000 by default, and 100 with --quick."""
     log: Annotated[str, named("NAMES")] = ""
     """Loggers of every run, separated by commas: tensorboard, wandb, mlflow or jsonl."""
     on: Annotated[str, tyro.conf.arg(metavar="PLACE")] = "local"
@@ -60,20 +74,47 @@ class Reproduce:
 
     def __call__(self) -> None:
         """Run the command; status 1 if a run failed."""
+        from steadyrl.reports.results.publish import Output, draw_from
         from steadyrl.runs.experiment import load_experiment
 
+        if self.experiment == ALL:
+            reproduce_all(self)
+            return
+        episodes = self._evaluation_episodes()
+        methods = None if self.agents is None else names_in(self.agents)
+        if self.from_ is not None:
+            self._check_from()
+            output = Output(self.out, episodes, self.agents_to, self.progress)
+            with explain_resuming():
+                exit_with_failures(draw_from(self.from_, self.experiment, methods, output))
+            return
         scale = {"seeds": self.seeds, "episodes": self.episodes, "timesteps": self.timesteps}
         experiment = load_experiment(self.experiment, quick=self.quick, **scale)
-        methods = None if self.agents is None else names_in(self.agents)
         out = self.out or Path("results") / (f"{self.experiment}-quick" if self.quick else self.experiment)
         if self.engine is not None:
             experiment = dataclasses.replace(experiment, engine=self.engine)
         chosen = experiment.only(methods) if methods else experiment
         with explain_resuming():
-            failures = reproduce(chosen, out, self.on, self.address, logger_names(self.log), self.progress)
+            output = Output(out, episodes, self.agents_to, self.progress)
+            failures = reproduce(chosen, out, self.on, self.address, logger_names(self.log), self.progress, output)
         exit_with_failures(failures)
         if self.open and (out / PAGE).is_file():
             show_page(out / PAGE)
+
+    def _evaluation_episodes(self) -> int:
+        if self.evaluation_episodes is None:
+            return QUICK_EVALUATION if self.quick else EVALUATION
+        if not 2 <= self.evaluation_episodes <= MAX_EVALUATION:
+            least = f"a number from 2 to {MAX_EVALUATION:,} is needed."
+            raise ValueError(f"--evaluation-episodes {self.evaluation_episodes}: {least}")
+        return self.evaluation_episodes
+
+    def _check_from(self) -> None:
+        """Refuse options of training."""
+        options = ("seeds", "episodes", "timesteps", "engine", "log", "address")
+        for name in options:
+            if getattr(self, name):
+                raise ValueError(f"--{name}: nothing is trained with --from. Leave one of them out.")
 
 
 def reproduce(
@@ -83,52 +124,48 @@ def reproduce(
     address: str | None = None,
     loggers: Sequence[str] = (),
     progress: bool = True,
+    output: Output | None = None,
 ) -> list[Failure]:
     """Train what is not complete yet, then write tables and figures of the results into `out`.
 
     `on`, `address` and `progress` are those of `train_all`. If runs fail, they are returned, and there are no tables
-    and figures.
+    and figures. `output` says how final policies are evaluated, and what else is written.
     """
-    from steadyrl.reports.figures.curves import draw_curves
-    from steadyrl.reports.figures.sensitivity import draw_sensitivity
-    from steadyrl.reports.tables import print_summary, write_curves, write_summary
+    from steadyrl.reports.results.collect import read_cells
+    from steadyrl.reports.results.publish import Output, Runs, publish, sweep_folder
+    from steadyrl.reports.tables import write_curves
     from steadyrl.runs.scheduler import train_all
 
-    varied, varied_out = experiment.sensitivity_experiment(), out.with_name(f"{out.name}-sweep")
-    jobs = [*experiment.cells(out, loggers).values()]
-    more = [*varied.cells(varied_out, loggers).values()] if varied is not None else []
-    if failures := train_all([*jobs, *more], out, on, address, progress):
+    jobs, varied = experiment.cells(out, loggers), experiment.sensitivity_experiment()
+    varied_jobs = varied.cells(sweep_folder(out), loggers) if varied is not None else {}
+    if failures := train_all([*jobs.values(), *varied_jobs.values()], out, on, address, progress):
         return failures
-    cells = read_cells(experiment, out)
-    print_summary(experiment, cells)
-    write_summary(experiment, cells, out / "summary.md")
-    write_curves(cells, out / "curves.json")
-    pictures = []
-    recorded = {key: cell.recorded for key, cell in cells.items()}
-    for unit, methods in experiment.by_unit().items():
-        for name in (figure for figure in experiment.figures if figure != "sensitivity"):
-            # Methods whose budget is in timesteps play far fewer episodes than the others.
-            pictures.append(out / f"{name}{'_by_steps' * (unit == 'timesteps')}.png")
-            draw_curves(methods, recorded, name, pictures[-1], over=unit)
-    if varied is not None:
-        varied_cells = read_cells(varied, varied_out)
-        write_summary(varied, varied_cells, out / "sensitivity.md")
-        pictures.append(out / "sensitivity.png")
-        draw_sensitivity(experiment, {key: cell.recorded.training for key, cell in varied_cells.items()}, pictures[-1])
-    print("\n".join(["The figures are:", *(f"  {picture}" for picture in pictures)]))
-    evaluate_many(jobs, out, progress)
+    write_curves(read_cells(experiment, jobs), out / "curves.json")
+    output = output or Output(out, QUICK_EVALUATION, progress=progress)
+    failures = publish(Runs(experiment, jobs, varied_jobs, out), output)
     write_page(out, out, [experiment.env])
-    return []
+    return failures
 
 
-def read_cells(experiment: Experiment, out: Path) -> dict[tuple[str, str], Cell]:
-    """What the runs of each (variant, method) recorded."""
-    from steadyrl.reports.curves import read_recorded
-    from steadyrl.reports.tables import Cell
+def reproduce_all(command: Reproduce) -> None:
+    """Run the command for every experiment; one that fails does not stop the others. Status 1 if one failed."""
+    from steadyrl.runs.experiment import names
 
-    variants = {variant.name: variant for variant in experiment.variants}
-    methods = {method.name: method for method in experiment.methods}
-    return {
-        (variant, method): Cell(variants[variant], methods[method], read_recorded([*job.folders], job.plan.unit))
-        for (variant, method), job in experiment.cells(out).items()
-    }
+    if command.from_ is not None:
+        raise ValueError(f"--from {command.from_}: name the experiment that it is of, rather than {ALL}.")
+    failed = {}
+    for number, name in enumerate(names(), start=1):
+        print(f"Experiment {number} of {len(names())}: {name}", flush=True)
+        try:
+            dataclasses.replace(command, experiment=name, out=command.out and command.out / name)()
+        except SystemExit:
+            failed[name] = "runs failed; see above"
+        except Exception as error:
+            if os.environ.get("STEADYRL_DEBUG"):
+                raise
+            failed[name] = " ".join(f"{error}".split()) or type(error).__name__
+    if failed:
+        print(f"steadyrl: {len(failed)} of {len(names())} experiments failed:", file=sys.stderr)
+        for name, reason in failed.items():
+            print(f"  {name}: {printable(reason)}", file=sys.stderr)
+        sys.exit(1)

@@ -46,6 +46,18 @@ def read_recorded(folders: list[Path], over: str = "episodes") -> Recorded:
     return Recorded(training, evaluations, tuple(notes))
 
 
+def readable_folders(folders: Sequence[Path], over: str = "episodes") -> tuple[list[Path], tuple[str, ...]]:
+    """The folders of runs whose curves can be compared with each other, and a sentence for each of the others.
+
+    Runs without evaluations are comparable if no run has any.
+    """
+    notes: list[str] = []
+    kept = [*_readable(folders, METRICS, over, notes)]
+    if any((folder / EVALUATIONS).exists() for folder in kept):
+        kept = [*_readable(kept, EVALUATIONS, over, notes)]
+    return kept, tuple(notes)
+
+
 def read_curves(folders: Sequence[Path], file: str, over: str, notes: list[str]) -> Curves:
     """Read the curves in `file` of each folder: metric -> [seeds, records]; empty if there are none.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import textwrap
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -18,10 +17,12 @@ from rich.table import Table
 
 from steadyrl.base.files import write_atomic
 from steadyrl.base.shown import printable
-from steadyrl.reports.figures.curves import Curves, Recorded, last_tenth, so_far
+from steadyrl.reports.figures.curves import Curves, Recorded, last_tenth, seeds_text, so_far
 from steadyrl.reports.measures import DISCOUNTED_GD, DISCOUNTED_GD_MEANING
+from steadyrl.reports.results.results import Cell, Cells, Provenance
 from steadyrl.reports.terminal import print_table
-from steadyrl.runs.experiment import Experiment, Method, Variant
+from steadyrl.runs.experiment import Experiment, Method
+from steadyrl.runs.job import command_line
 from steadyrl.training.run_folder import versions
 
 WIDTH = 80
@@ -30,14 +31,6 @@ _SOURCES = {"printed": "the settings that the paper prints", "calibrated": "sett
 """How the source of settings begins in the files of experiments, and what that means."""
 EXACT = {"exact_mean": "exact E", "exact_variance": "exact V", "exact_gini_deviation": f"exact {DISCOUNTED_GD}"}
 """Exact measures of the discounted return, recorded for finite MDPs, and their headings."""
-
-
-class Cell(NamedTuple):
-    """The runs of one method in one variant."""
-
-    variant: Variant
-    method: Method
-    recorded: Recorded
 
 
 class Column(NamedTuple):
@@ -50,10 +43,24 @@ class Column(NamedTuple):
     final: Callable[[Curves, str], NDArray[np.float64]]
     """(curves, metric) -> [seeds]: the value at the end of training."""
 
+    @property
+    def key(self) -> str:
+        """Its name in `Recorded.finals`."""
+        return f"{self.source}.{self.metric}{self.final.__name__}"
+
     def values(self, recorded: Recorded) -> NDArray[np.float64]:
         """[seeds]: the value at the end of training; none if all runs are left out."""
+        if recorded.finals is not None:
+            return np.asarray(recorded.finals.get(self.key, np.empty(0)))
         curves = getattr(recorded, self.source)
         return self.final(curves, self.metric) if curves else np.empty(0)
+
+    def is_in(self, recorded: Recorded) -> bool | None:
+        """Whether the runs have recorded it; None if all of them are left out."""
+        if recorded.finals is not None:
+            return self.key in recorded.finals if recorded.finals else None
+        curves = getattr(recorded, self.source)
+        return self.metric in curves if curves else None
 
 
 def columns_of(experiment: Experiment, cells: Iterable[Cell]) -> list[Column]:
@@ -62,22 +69,33 @@ def columns_of(experiment: Experiment, cells: Iterable[Cell]) -> list[Column]:
     Cells whose runs are all left out do not count; it is an error if there is no other.
     """
     cells = list(cells)
-    training = next((cell.recorded.training for cell in cells if cell.recorded.training), None)
-    if training is None:
+    shown = next((cell.recorded for cell in cells if cell.recorded.training), None)
+    if shown is None:
         raise ValueError(f"no run can be shown in a table: {printable(next(iter(_notes(cells)), 'there is none.'))}")
-    episode_metrics = [name for name in training if name.endswith("_rate") or name == "distance"]
-    so_far_rows = [row for rows in experiment.figures.values() for row in rows if row.so_far]
+    episode_metrics = [name for name in _training_metrics(shown) if name.endswith("_rate") or name == "distance"]
+    all_rows = [row for rows in experiment.figures.values() for row in rows]
+    so_far_rows = [row for row in all_rows if row.so_far]
+    lengths = [row.metric for row in all_rows if (row.metric, row.of) == ("length", "evaluations")]
     columns = [
         Column("evaluation return", "return", "evaluations", _last_tenth),
         Column("greedy", "greedy_return", "evaluations", _last_tenth),
+        *(Column("episode length", name, "evaluations", _last_tenth) for name in lengths[:1]),
         Column("return", "return", "training", _last_tenth),
         Column(DISCOUNTED_GD, "gini_deviation", "training", _last_tenth),
         *(Column(_heading(name), name, "training", _last_tenth) for name in episode_metrics),
         *(Column(f"{_heading(row.metric)} so far", row.metric, "training", _so_far_at_end) for row in so_far_rows),
         *(Column(title, name, "evaluations", _at_end) for name, title in EXACT.items()),
     ]
-    curves = {column: [one for cell in cells if (one := getattr(cell.recorded, column.source))] for column in columns}
-    return [column for column in columns if curves[column] and all(column.metric in one for one in curves[column])]
+    present = {column: [column.is_in(cell.recorded) for cell in cells] for column in columns}
+    return [column for column in columns if True in present[column] and False not in present[column]]
+
+
+def _training_metrics(recorded: Recorded) -> Iterable[str]:
+    """The names of the metrics of the training episodes."""
+    if recorded.finals is None:
+        return list(recorded.training)
+    ends = f"{_last_tenth.__name__}"
+    return [key[9:].removesuffix(ends) for key in recorded.finals if key.startswith("training.") and key.endswith(ends)]
 
 
 def _legend(columns: Iterable[Column]) -> list[str]:
@@ -116,9 +134,11 @@ def interval(values: NDArray[np.float64]) -> tuple[float, float]:
     return float(result.confidence_interval.low), float(result.confidence_interval.high)
 
 
-def print_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell]) -> None:
+def print_summary(experiment: Experiment, cells: Cells) -> None:
     """Print a table that fits a terminal, and the source of the settings of each method."""
-    title = f"{_title(experiment)}{' (± standard error)' * (experiment.scale.seeds > 1)}"
+    recorded = {key: cell.recorded for key, cell in cells.items()}
+    seeds = seeds_text(recorded)
+    title = f"{_title(experiment, recorded)}{' (± standard error)' * (seeds != '1')}"
     # Only what fits a terminal; the file written by `write_summary` has all columns.
     columns = [c for c in columns_of(experiment, cells.values()) if c.source == "training" and c.final is _last_tenth]
     table = Table(title=title, title_justify="left", box=rich.box.SIMPLE, padding=(0, 1, 0, 0))
@@ -128,7 +148,7 @@ def print_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell]) ->
         table.add_row(variant)
         for cell in (cell for cell in cells.values() if cell.variant.name == variant):
             values = [_with_error(column.metric, column.values(cell.recorded)) for column in columns]
-            table.add_row(f" {cell.method.title}", *values)
+            table.add_row(f" {_row_title(cell, seeds)}", *values)
         table.add_section()
     print_table(table)
     for note in _notes(cells.values()):
@@ -141,9 +161,10 @@ def print_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell]) ->
 def _outcomes(cells: Iterable[Cell]) -> Iterable[str]:
     """A sentence for each variant: the method with the highest return at the end of training."""
     by_variant: dict[str, dict[str, float]] = {}
+    column = Column("return", "return", "training", _last_tenth)
     for cell in cells:
-        if "return" in cell.recorded.training:
-            final = float(_last_tenth(cell.recorded.training, "return").mean())
+        if column.is_in(cell.recorded):
+            final = float(column.values(cell.recorded).mean())
             by_variant.setdefault(cell.variant.name, {})[cell.method.title] = final
     for variant, finals in by_variant.items():
         best = max(finals, key=lambda title: finals[title])
@@ -159,30 +180,39 @@ def _settings_sentence(experiment: Experiment, method: Method) -> str:
     return f"{method.title} has {'the ' if source.startswith('printed') else ''}{source}."
 
 
-def write_summary(experiment: Experiment, cells: dict[tuple[str, str], Cell], path: Path) -> None:
-    """Write the full table with bootstrap intervals, and the command, versions and settings, as Markdown."""
+def write_summary(
+    experiment: Experiment, cells: Cells, path: Path, made: Provenance | None = None, more: str = ""
+) -> None:
+    """Write the full table with bootstrap intervals, and the command, versions and settings, as Markdown.
+
+    `made` is how the runs were made, by default now and by this command; `more` is Markdown that goes below.
+    """
+    made = made or Provenance(command_line(), f"{datetime.now(UTC):%Y-%m-%d}", versions(), "")
+    recorded = {key: cell.recorded for key, cell in cells.items()}
+    seeds = seeds_text(recorded)
     columns = columns_of(experiment, cells.values())
     headings = ["", "method", *(column.heading for column in columns)]
     rows = []
     for cell in cells.values():
         values = [_with_interval(column.metric, column.values(cell.recorded)) for column in columns]
-        rows.append([cell.variant.name, cell.method.title, *values])
+        rows.append([cell.variant.name, _row_title(cell, seeds), *values])
     lines = [headings, ["---"] * len(headings), *rows]
-    packages = ", ".join(f"{name} {version}" for name, version in versions().items())
-    command = " ".join(["steadyrl", *sys.argv[1:]])
+    packages = ", ".join(f"{name} {version}" for name, version in made.versions.items())
+    commit = f"; commit {made.commit}" * bool(made.commit)
     text = [
-        f"{_title(experiment)}, seeds 0 to {experiment.scale.seeds - 1}.",
-        f"    {command}",
-        textwrap.fill(f"{datetime.now(UTC):%Y-%m-%d}; {packages}", 110),
+        f"{_title(experiment, recorded)}.",
+        f"    {made.command}",
+        textwrap.fill(f"{made.date}; {packages}{commit}", 110),
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
         *_legend(columns),
         "\n".join(f"- {_settings_sentence(experiment, method)}" for method in experiment.methods),
         *(printable(note) for note in _notes(cells.values())),
+        *([more] if more else []),
     ]
     write_atomic(path, ("\n\n".join(text) + "\n").encode())
 
 
-def write_curves(cells: dict[tuple[str, str], Cell], path: Path, points: int = 20) -> None:
+def write_curves(cells: Cells, path: Path, points: int = 20) -> None:
     """Write the learning curves as JSON: mean and standard error over seeds, at about `points` points."""
     by_variant: dict[str, Any] = {}
     for (variant, method), cell in cells.items():
@@ -217,12 +247,18 @@ def _source(experiment: Experiment, method: Method) -> str:
     return f"{method.source}; trained for {steps:,} steps" if steps else method.source
 
 
-def _title(experiment: Experiment) -> str:
+def _title(experiment: Experiment, recorded: dict[tuple[str, str], Recorded]) -> str:
     budgets = {tuple(experiment.scale_of(method).budget.items()) for method in experiment.methods}
     ((unit, number),) = budgets.pop() if len(budgets) == 1 else (("", 0),)
     length = {"episodes": f"{number:,} episodes", "timesteps": f"{number:,} steps"}.get(unit, "training")
-    seeds = experiment.scale.seeds
-    return f"{experiment.title}, last tenth of {length}, {seeds} seed{'s' * (seeds > 1)}"
+    seeds = seeds_text(recorded)
+    return f"{experiment.title}, last tenth of {length}, {seeds} seed{'s' * (seeds != '1')}"
+
+
+def _row_title(cell: Cell, seeds: str) -> str:
+    """The title of a method, with the number of its seeds if those of the table differ in that."""
+    count = cell.recorded.seed_count
+    return f"{cell.method.title} ({count} seed{'s' * (count != 1)})" if "to" in seeds else cell.method.title
 
 
 def _with_error(name: str, values: Any) -> str:

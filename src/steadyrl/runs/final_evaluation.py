@@ -7,6 +7,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from steadyrl.runs.job import Job, RunSpec
 from steadyrl.runs.jobs_table import JobsTable
 from steadyrl.runs.scheduler import Failure
 from steadyrl.runs.workers import describe_error, run_all
-from steadyrl.training.run_files import CHECKPOINT, FINAL_EVALUATION
+from steadyrl.training.run_files import CHECKPOINT, FINAL_EVALUATION, GREEDY_EVALUATION
 from steadyrl.training.run_folder import is_complete
 
 EPISODES = 200
@@ -72,9 +73,17 @@ class Evaluated:
 
 
 def evaluate_all(
-    cells: Sequence[Job], out: Path, episodes: int = EPISODES, deterministic: bool = False, progress: bool = True
+    cells: Sequence[Job],
+    out: Path,
+    episodes: int = EPISODES,
+    deterministic: bool = False,
+    progress: bool = True,
+    lock: bool = True,
 ) -> list[Failure]:
-    """Evaluate all complete runs of the cells that are not evaluated yet, a process for each core; returns failures."""
+    """Evaluate all complete runs of the cells that are not evaluated yet, a process for each core; returns failures.
+
+    Without `lock`, another process may be training other runs in the folder.
+    """
     complete = sum(is_complete(run.folder) for cell in cells for run in cell.runs)
     jobs = []
     for cell in cells:
@@ -84,8 +93,9 @@ def evaluate_all(
     if not jobs:
         return []
     policies = sum(len(job.runs) for job in jobs)
-    print(f"To evaluate: {policies} of {complete} policies, {episodes:,} episodes each.", flush=True)
-    with lock_folder(out), JobsTable(jobs, policies, silent=not progress) as table:
+    how = " with the most likely actions" * deterministic
+    print(f"To evaluate: {policies} of {complete} policies, {episodes:,} episodes each{how}.", flush=True)
+    with lock_folder(out) if lock else nullcontext(), JobsTable(jobs, policies, silent=not progress) as table:
         results = run_all(evaluate_job, jobs, table.show)
     return [Failure(job, result.error) for job, result in zip(jobs, results, strict=True) if result.error]
 
@@ -128,7 +138,7 @@ def store_evaluation(folder: Path, played: Played, gamma: float, seed: int, dete
         "discounted_returns": played.discounted_returns.tolist(),
         "episode_metrics": {name: np.asarray(values, float).tolist() for name, values in played.metrics.items()},
     }
-    write_atomic(folder / FINAL_EVALUATION, json.dumps(content).encode())
+    write_atomic(_file(folder, deterministic), json.dumps(content).encode())
 
 
 def read_evaluation(folder: Path, episodes: int, deterministic: bool = False) -> Evaluated | None:
@@ -150,7 +160,7 @@ def stored_evaluation(folder: Path, deterministic: bool = False) -> Evaluated | 
 
     Those of another policy, such as the one before training was resumed, are none.
     """
-    path = folder / FINAL_EVALUATION
+    path = _file(folder, deterministic)
     if not path.is_file() or not (folder / CHECKPOINT).is_file():
         return None
     try:
@@ -166,6 +176,10 @@ def stored_evaluation(folder: Path, deterministic: bool = False) -> Evaluated | 
         return Evaluated(arrays[0], arrays[1], metrics, float(found["gamma"]), int(found["seed"]))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: {error}.") from None
+
+
+def _file(folder: Path, deterministic: bool) -> Path:
+    return folder / (GREEDY_EVALUATION if deterministic else FINAL_EVALUATION)
 
 
 def _digest(path: Path) -> str:

@@ -162,6 +162,8 @@ class Trainee(Protocol):
     settings: Any
     algorithm: Algorithm
     learner: Learner
+    policy_only: bool
+    """Whether its learner consists of a policy and the shapes of the rest: then it acts, but cannot learn."""
     replay_buffer: Any
     source: Any
     env: Any

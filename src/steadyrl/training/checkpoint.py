@@ -25,9 +25,11 @@ from steadyrl.base.files import write_atomic
 from steadyrl.envs import spaces
 from steadyrl.envs.description import describe_env
 from steadyrl.training.algorithm import Trainee
-from steadyrl.training.checkpoint_header import DIGESTS, NOTE, from_metadata, not_an_agent, to_metadata
+from steadyrl.training.checkpoint_header import DIGESTS, NOTE, POLICY_ONLY, from_metadata, not_an_agent, to_metadata
 
 _ROWS, _ADDED = "memory/rows", "memory/added"
+_ACTING = ("theta", "seen")
+"""The fields of a learner that a policy acts with."""
 _DTYPES = ("BOOL", "U8", "U32", "I32", "I64", "F32", "F64")
 """What safetensors calls the types of arrays that agents consist of."""
 
@@ -45,11 +47,14 @@ def write(
     path: str | os.PathLike[str],
     replay_buffer: bool = True,
     note: Mapping[str, Any] | None = None,
+    policy_only: bool = False,
 ) -> None:
     """Write an agent to `path` atomically: an older file there is intact until the new one is complete.
 
-    A `note`, plain data, is stored in the file for `restore`.
+    A `note`, plain data, is stored in the file for `restore`. With `policy_only`, or if nothing else of the agent was
+    loaded, the file has what it acts with.
     """
+    policy_only = policy_only or agent.policy_only
     fields = {
         "agent": agent.name,
         "settings": dataclasses.asdict(agent.settings),
@@ -63,11 +68,12 @@ def write(
         "timesteps": agent.timesteps,
     }
     # safetensors silently writes non-contiguous arrays wrongly.
-    arrays = {name: np.asarray(x, order="C") for name, x in _named(agent.learner).items()}
-    if replay_buffer and agent.replay_buffer is not None:
+    learned = {n: x for n, x in _named(agent.learner).items() if not policy_only or n.split("/")[0] in _ACTING}
+    arrays = {name: np.asarray(x, order="C") for name, x in learned.items()}
+    if replay_buffer and not policy_only and agent.replay_buffer is not None:
         arrays |= {_ROWS: agent.replay_buffer.rows, _ADDED: np.array(agent.replay_buffer.added)}
     digests = {name: _digest(array) for name, array in arrays.items()}
-    write_atomic(Path(path), save(arrays, metadata=to_metadata(fields, note, digests)))
+    write_atomic(Path(path), save(arrays, metadata=to_metadata(fields, note, digests, policy_only)))
 
 
 def read(path: str | os.PathLike[str]) -> AgentFile:
@@ -113,18 +119,21 @@ def read_note(path: str | os.PathLike[str]) -> dict[str, Any]:
 def restore(agent: Trainee, file: AgentFile) -> dict[str, Any]:
     """Bring an untrained agent with the same settings to the state in the file; returns the file's note.
 
-    `agent.learner` may consist of shapes alone, as `jax.eval_shape` returns them.
+    `agent.learner` may consist of shapes alone, as `jax.eval_shape` returns them. After a file with the policy alone
+    the rest of it is what it was.
     """
     path, header, arrays = file.path, file.header, dict(file.arrays)
     rows, added = arrays.pop(_ROWS, None), arrays.pop(_ADDED, np.array(0))
-    expected = _named(agent.learner)
+    learner, policy_only = _named(agent.learner), header[POLICY_ONLY]
+    expected = {n: x for n, x in learner.items() if not policy_only or n.split("/")[0] in _ACTING}
     if {n: (x.shape, x.dtype) for n, x in expected.items()} != {n: (x.shape, x.dtype) for n, x in arrays.items()}:
         raise altered(path, header)
     for name, array in file.arrays.items():
         if not np.isfinite(array).all():
             raise ValueError(f"{path} is damaged: its array {name!r} is not finite.")
     structure = jax.tree.structure(agent.learner)
-    agent.learner = jax.tree.unflatten(structure, [jnp.asarray(arrays[name]) for name in expected])
+    values = [jnp.asarray(arrays[name]) if name in arrays else rest for name, rest in learner.items()]
+    agent.learner, agent.policy_only = jax.tree.unflatten(structure, values), policy_only
     if agent.replay_buffer is not None and rows is not None:
         buffer, with_masks = agent.replay_buffer, agent.replay_buffer.width + sum(spaces.choices(agent.action_space))
         if rows.shape[1:] == (with_masks,) and with_masks > buffer.width:

@@ -16,10 +16,11 @@ from typing import Any
 from steadyrl.base.parsing import parse_json
 from steadyrl.base.shown import shown
 
-FORMAT = 2
-"""Raised when a file written now could not be read by older code. Files of format 1 have no digests."""
+FORMAT, POLICY_FORMAT = 2, 3
+"""Of whole agents and of policies alone. Raised when a file written now could not be read by older code. Files of
+format 1 have no digests."""
 _HEADER = "steadyrl"
-NOTE, DIGESTS = "note", "digests"
+NOTE, DIGESTS, POLICY_ONLY = "note", "digests", "policy_only"
 _MAX_COUNT = 2**63
 
 
@@ -64,16 +65,27 @@ _FIELDS: Mapping[str, Callable[[Any], bool]] = {
 
 
 def to_metadata(
-    fields: Mapping[str, Any], note: Mapping[str, Any] | None, digests: Mapping[str, str]
+    fields: Mapping[str, Any],
+    note: Mapping[str, Any] | None,
+    digests: Mapping[str, str],
+    policy_only: bool = False,
 ) -> dict[str, str]:
     """A header as metadata of a safetensors file: a single entry, because several would be written in any order."""
-    header = {"format": FORMAT, **fields, **({NOTE: note} if note is not None else {}), DIGESTS: digests}
+    header = {
+        "format": POLICY_FORMAT if policy_only else FORMAT,
+        **fields,
+        **({NOTE: note} if note is not None else {}),
+        DIGESTS: digests,
+    }
     text = json.dumps(header)
     return {_HEADER: f'{{"sha256": "{_sha256(text)}", {text[1:]}'}
 
 
 def from_metadata(path: Path, metadata: Mapping[str, str] | None) -> dict[str, Any]:
-    """The header in the metadata of a safetensors file, with an empty note and no digests (None) if it has none."""
+    """The header in the metadata of a safetensors file, with an empty note and no digests (None) if it has none.
+
+    POLICY_ONLY in it says whether the file has the arrays of the policy alone.
+    """
     text = (metadata or {}).get(_HEADER, "")
     try:
         header = parse_json(text)
@@ -82,7 +94,7 @@ def from_metadata(path: Path, metadata: Mapping[str, str] | None) -> dict[str, A
     version = header.get("format") if _is_object(header) else None
     if type(version) is not int or version < 1:
         raise not_an_agent(path)
-    if version > FORMAT:
+    if version > POLICY_FORMAT:
         raise ValueError(f"{path} was written by a newer steadyrl (format {version}): upgrade.")
     if version >= 2 and not _has_its_digest(text):
         raise ValueError(f"{path} is damaged: its header is not what was written.")
@@ -94,7 +106,8 @@ def from_metadata(path: Path, metadata: Mapping[str, str] | None) -> dict[str, A
     note, digests = header.get(NOTE, {}), header.get(DIGESTS)
     if not _is_object(note) or not (_is_object(digests) if version >= 2 else digests is None):
         raise ValueError(f"{path} is damaged: its header has no valid note or digests.")
-    return {**{name: header[name] for name in _FIELDS}, NOTE: note, DIGESTS: digests}
+    policy_only = version == POLICY_FORMAT
+    return {**{name: header[name] for name in _FIELDS}, NOTE: note, DIGESTS: digests, POLICY_ONLY: policy_only}
 
 
 def not_an_agent(path: Path) -> ValueError:

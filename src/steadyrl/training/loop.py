@@ -176,6 +176,11 @@ def count_rounds(agents: Sequence[Trainee], total_timesteps: int | None, total_e
     for agent in agents:
         if agent.env is None:
             raise ValueError("this agent has no environment to learn in: load it with load(path, env=...).")
+        if agent.policy_only:
+            raise ValueError(
+                "this agent was saved with its policy alone, which acts but cannot learn. Load it from a run folder, "
+                "or from a file that was saved without policy_only."
+            )
         if program_of(agent) != program_of(first):
             raise ValueError(
                 "learn_together: agents learn together if they differ in their seeds and in numbers such as "

@@ -9,6 +9,7 @@ error.txt          the traceback of the error that ended training, if one did
 start.steady       the agent that the run began with, if it did not begin untrained; see `warm_start`
 end.json           what the end of a complete run added to its metrics, for an extension of it; see `extension`
 final_evaluation.json  evaluation episodes of the agent at the end, and the digest of that agent's file
+greedy_evaluation.json  the same with its most likely actions
 
 People keep files of their own in such a folder, so nothing else in it is ever changed or removed.
 """
@@ -24,11 +25,12 @@ from steadyrl.base.files import PARTIAL
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.steady"
 EVALUATIONS, ERROR = "evaluations.jsonl", "error.txt"
 RESUME = "resume-{}.steady"
-START, END, FINAL_EVALUATION = "start.steady", "end.json", "final_evaluation.json"
+START, END = "start.steady", "end.json"
+FINAL_EVALUATION, GREEDY_EVALUATION = "final_evaluation.json", "greedy_evaluation.json"
 _ERROR_MARK = "This error ended a training of steadyrl:\n"
 """The first line of our error.txt: others may use this name too, for example for what a command prints."""
 _OURS = re.compile(
-    r"(config|end)\.json|metrics\.jsonl|(evaluations|final_evaluation)\.jsonl?|(checkpoint|start|resume-\d+)\.steady"
+    r"(config|end)\.json|metrics\.jsonl|(evaluations|(final|greedy)_evaluation)\.jsonl?|(checkpoint|start|resume-\d+)\.steady"
 )
 _PARTIAL = re.compile(rf"\.(?P<name>.+)\.\d+{re.escape(PARTIAL)}")
 

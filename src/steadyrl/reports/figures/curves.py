@@ -31,9 +31,16 @@ class Recorded:
     """Metrics of the evaluation episodes; empty if there are none."""
     notes: tuple[str, ...] = ()
     """A sentence for each run that is left out, because its files are damaged."""
+    finals: dict[str, Any] | None = None
+    """Heading of a table's column -> [seeds], where the curves have fewer points than were recorded."""
 
     def __iter__(self) -> Iterator[Curves]:
         return iter((self.training, self.evaluations))
+
+    @property
+    def seed_count(self) -> int:
+        """The number of runs."""
+        return len(next(iter(self.training.values()), ()))
 
 
 def draw_curves(
@@ -45,6 +52,7 @@ def draw_curves(
 ) -> None:
     """Draw a figure of the experiment and save it to `path`, with training "episodes" or "timesteps" on the x axis."""
     variants, rows = experiment.variants, experiment.figures[figure_name]
+    titles = titles_with_seeds(experiment, recorded)
     palette = Palette({method.name: method.agent for method in experiment.methods})
     figure = Figure(figsize=(4.2 * len(variants), 2.1 * len(rows) + 1.2), layout="constrained")
     axes = figure.subplots(len(rows), len(variants), squeeze=False, sharex=True)
@@ -56,26 +64,40 @@ def draw_curves(
             panel = axes[number, column]
             panel.set_ylabel(row.label if column == 0 else "")
             for method in experiment.methods:
-                line = style(palette, method.name)
-                _draw(panel, recorded[variant.name, method.name], row, over, method.title, line)
+                if (variant.name, method.name) in recorded:
+                    line, title = style(palette, method.name), titles[method.name]
+                    _draw(panel, recorded[variant.name, method.name], row, over, title, line)
             if row.metric.endswith("_rate"):
                 # The rate over all episodes so far grows slowly, so its axis is not fixed to [0, 1].
                 panel.set_ylim(0 if row.so_far else -0.03, None if row.so_far else 1.03)
             panel.grid(alpha=0.25)
             panel.spines[["top", "right"]].set_visible(False)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
-    note = f"mean of {seeds} seeds, shaded: one standard error" if (seeds := _seeds(recorded)) != "1" else "one seed"
+    found = [panel.get_legend_handles_labels() for panel in axes.flat]
+    lines = {label: handle for pair in found for handle, label in zip(*pair, strict=True)}
+    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=2 * len(variants), frameon=False)
+    seeds = seeds_text(recorded)
+    note = "one seed" if seeds == "1" else f"mean of {seeds} seeds, shaded: one standard error"
     figure.supxlabel(note, fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 
 
-def _seeds(recorded: dict[tuple[str, str], Recorded]) -> str:
-    """How many seeds the curves are of, such as 10, or 9 to 10 if runs are left out."""
-    counts = [len(next(iter(one.training.values()))) for one in recorded.values() if one.training]
+def seeds_text(recorded: dict[tuple[str, str], Recorded]) -> str:
+    """How many seeds the curves are of, such as 10, or 3 to 10 if some runs are not complete or are left out."""
+    counts = [one.seed_count for one in recorded.values() if one.training]
     few, many = min(counts, default=0), max(counts, default=0)
     return f"{few}" if few == many else f"{few} to {many}"
+
+
+def titles_with_seeds(experiment: Experiment, recorded: dict[tuple[str, str], Recorded]) -> dict[str, str]:
+    """Method -> its title, with its number of seeds if methods differ in that."""
+    titles = {method.name: method.title for method in experiment.methods}
+    if "to" not in seeds_text(recorded):
+        return titles
+    for name, title in titles.items():
+        own = {key: one for key, one in recorded.items() if key[1] == name}
+        titles[name] = f"{title} ({(seeds := seeds_text(own))} seed{'s' * (seeds != '1')})"
+    return titles
 
 
 def style(palette: Palette, method: str) -> dict[str, Any]:

@@ -36,7 +36,8 @@ def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curve
             if max(values) / min(values) > 10:
                 panel.set_xscale("log")
             for colour, variant in zip(COLOURS, experiment.variants, strict=False):
-                finals = [_final(curves[variant.name, f"{method.name}={value:g}"], row.metric) for value in values]
+                cells = [curves.get((variant.name, f"{method.name}={value:g}"), {}) for value in values]
+                finals = [_final(cell, row.metric) for cell in cells]
                 means = [final.mean() for final in finals]
                 errors = [final.std(ddof=1) / np.sqrt(len(final)) if len(final) > 1 else 0.0 for final in finals]
                 panel.errorbar(values, means, errors, color=colour, label=variant.name, marker="o", ms=3.5, capsize=2)

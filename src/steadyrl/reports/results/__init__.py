@@ -1,0 +1,1 @@
+"""The results of an experiment: collected from run folders, stored in one small file, and drawn from it."""

@@ -1,0 +1,121 @@
+"""From run folders to results: the curves and the final policies of complete runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from steadyrl.base.source_commit import source_commit
+from steadyrl.reports.configs import validated_config
+from steadyrl.reports.curves import read_recorded, readable_folders
+from steadyrl.reports.figures.curves import Recorded
+from steadyrl.reports.results.compact import POINTS, SWEEP_POINTS, downsample
+from steadyrl.reports.results.found import budget_of
+from steadyrl.reports.results.results import Cell, Cells, FinalPolicy, Provenance, Results
+from steadyrl.reports.tables import columns_of
+from steadyrl.runs.experiment import Experiment, Row
+from steadyrl.runs.final_evaluation import read_evaluation
+from steadyrl.runs.job import Job
+from steadyrl.training.run_folder import versions
+
+SENSITIVITY = "sensitivity"
+"""The figure of the sensitivity study."""
+
+
+def greedy_episodes(episodes: int) -> int:
+    """How many episodes are played with the most likely actions, where the stochastic policy plays `episodes`."""
+    return max(1, episodes // 10)
+
+
+def collect(experiment: Experiment, jobs: Mapping[tuple[str, str], Job], episodes: int) -> Results:
+    """The results of complete runs; `episodes` are those that each final policy was evaluated in."""
+    rows = [row for name, rows in experiment.figures.items() if name != SENSITIVITY for row in rows]
+    return _collect(experiment, jobs, rows, POINTS, episodes)
+
+
+def collect_sweep(experiment: Experiment, jobs: Mapping[tuple[str, str], Job]) -> Results:
+    """The same of the sensitivity study of an experiment, whose final policies are not evaluated."""
+    return _collect(experiment, jobs, experiment.figures[SENSITIVITY], SWEEP_POINTS, 0)
+
+
+def read_cells(experiment: Experiment, jobs: Mapping[tuple[str, str], Job], episodes: int = 0) -> Cells:
+    """All that the runs recorded, and their final policies if they were evaluated."""
+    cells: Cells = {}
+    for variant in experiment.variants:
+        for method in experiment.methods:
+            job = jobs.get((variant.name, method.name))
+            if job is None:
+                continue
+            folders, notes = readable_folders([*job.folders], job.plan.unit)
+            recorded = dataclasses.replace(read_recorded(folders, job.plan.unit), notes=notes)
+            policies = tuple(_final_policy(folder, episodes) for folder in folders) if episodes else ()
+            seeds = tuple(run.seed for run in job.runs if run.folder in folders)
+            cells[variant.name, method.name] = Cell(variant, method, recorded, seeds, policies)
+    return cells
+
+
+def as_trained(experiment: Experiment, jobs: Mapping[tuple[str, str], Job]) -> Experiment:
+    """The experiment with the variants and methods that have runs, the budgets of these, and no sensitivity study."""
+    methods = []
+    for method in experiment.methods:
+        folders = [folder for (_, name), job in jobs.items() if name == method.name for folder in job.folders]
+        if folders:
+            scale = {**method.scale, "timesteps": 0, **budget_of(folders[0])}
+            methods.append(dataclasses.replace(method, scale=scale))
+    variants = tuple(variant for variant in experiment.variants if any(name == variant.name for name, _ in jobs))
+    return dataclasses.replace(experiment, methods=tuple(methods), variants=variants, sensitivity=None)
+
+
+def _collect(
+    experiment: Experiment, jobs: Mapping[tuple[str, str], Job], rows: Any, points: int, episodes: int
+) -> Results:
+    configs = [validated_config(folder) for job in jobs.values() for folder in job.folders]
+    if not configs:
+        raise ValueError(f"there is no complete run of {experiment.name}.")
+    experiment = as_trained(experiment, jobs)
+    cells = read_cells(experiment, jobs, episodes)
+    columns = columns_of(experiment, cells.values())
+    for key, cell in cells.items():
+        finals = {column.key: column.values(cell.recorded) for column in columns if cell.recorded.training}
+        training, evaluations = (
+            _compact(cell, kind, rows, jobs[key].plan.unit, points) for kind in ("training", "evaluations")
+        )
+        cells[key] = cell._replace(recorded=Recorded(training, evaluations, cell.recorded.notes, finals))
+    return Results(experiment, cells, _provenance(configs), episodes)
+
+
+def _final_policy(folder: Path, episodes: int) -> FinalPolicy | None:
+    evaluated = read_evaluation(folder, episodes)
+    if evaluated is None:
+        return None
+    return FinalPolicy.of(evaluated, read_evaluation(folder, greedy_episodes(episodes), deterministic=True))
+
+
+def _compact(cell: Cell, kind: str, rows: list[Row], over: str, points: int) -> Any:
+    """The training or evaluation curves that figures show, with few points."""
+    metrics = dict.fromkeys(row.metric for row in rows if row.of == kind)
+    return downsample(getattr(cell.recorded, kind), [*metrics], over, points)
+
+
+def _provenance(configs: list[dict[str, Any]]) -> Provenance:
+    """Of the run that was started last; and all commits."""
+    last = max(configs, key=lambda config: str(config.get("started", "")))
+    commits = {str(config["commit"]) for config in configs if config.get("commit")}
+    return Provenance(
+        command=_without_folder(str(last.get("command", ""))),
+        date=str(last.get("started", ""))[:10],
+        versions={name: str(version) for name, version in (last.get("versions") or versions()).items()},
+        commit=" ".join(sorted(commits)) or source_commit() or "",
+    )
+
+
+def _without_folder(command: str) -> str:
+    """A command without --out, whose folder is that of somebody's machine."""
+    words = shlex.split(command)
+    if "--out" in words:
+        place = words.index("--out")
+        del words[place : place + 2]
+    return shlex.join(word for word in words if not word.startswith("--out="))

@@ -1,0 +1,75 @@
+"""An experiment as JSON, and back: a results file has to be drawn after the experiment's own file has changed.
+
+It has what was trained (variants, methods with their settings and budgets) and what figures show. How many seeds there
+are, and how often was recorded, follows from the curves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from steadyrl.runs.experiment import Experiment, Method, Row, Scale, Sensitivity, Variant
+from steadyrl.runs.toml_file import from_table, part_of
+
+_TEXTS = ("name", "title", "env", "engine")
+_OF_METHODS = ("name", "agent", "title", "source", "settings")
+
+
+def experiment_to_json(experiment: Experiment) -> dict[str, Any]:
+    """Everything that figures and tables name, and all settings."""
+    study = experiment.sensitivity
+    content: dict[str, Any] = {name: getattr(experiment, name) for name in _TEXTS}
+    content |= {
+        "variants": [dataclasses.asdict(variant) for variant in experiment.variants],
+        "methods": [
+            {**{name: getattr(method, name) for name in _OF_METHODS}, "budget": experiment.scale_of(method).budget}
+            for method in experiment.methods
+        ],
+        "evaluation_episodes": experiment.evaluation_episodes,
+        "figures": {name: [dataclasses.asdict(row) for row in rows] for name, rows in experiment.figures.items()},
+        "sensitivity": None,
+    }
+    if study is not None:
+        values = {name: list(map(list, of_method.items())) for name, of_method in study.values.items()}
+        content["sensitivity"] = {"setting": study.setting, "values": values, "scale": dataclasses.asdict(study.scale)}
+    return content
+
+
+def experiment_from_json(content: Any) -> Experiment:
+    """The experiment; a `ValueError` if something is missing or of another type."""
+    if not isinstance(content, dict):
+        raise ValueError("it has no experiment")
+    figures = part_of(content, "figures", dict)
+    name, title, env, engine = (part_of(content, key, str) for key in _TEXTS)
+    return Experiment(
+        name=name,
+        title=title,
+        env=env,
+        engine=engine,
+        variants=tuple(from_table(Variant, table, "variants") for table in part_of(content, "variants", list)),
+        methods=tuple(_method(table) for table in part_of(content, "methods", list)),
+        scale=Scale(seeds=1, episodes=1, episodes_per_record=1, episodes_per_evaluation=1),
+        sensitivity=_sensitivity(content.get("sensitivity")),
+        evaluation_episodes=part_of(content, "evaluation_episodes", int),
+        figures={
+            figure: tuple(from_table(Row, row, f"figures.{figure}") for row in part_of(figures, figure, list))
+            for figure in figures
+        },
+    )
+
+
+def _method(table: dict[str, Any]) -> Method:
+    budget = part_of(table, "budget", dict, where="methods.")
+    if len(budget) != 1 or not budget.keys() <= {"episodes", "timesteps"}:
+        raise ValueError("methods: a budget is {'episodes': n} or {'timesteps': n}")
+    given = {name: value for name, value in table.items() if name != "budget"}
+    return from_table(Method, {**given, "quick": True, "scale": {"timesteps": 0, **budget}}, "methods")
+
+
+def _sensitivity(content: Any) -> Sensitivity | None:
+    if content is None:
+        return None
+    values = part_of(content, "values", dict)
+    by_method = {name: {float(value): dict(changed) for value, changed in values[name]} for name in values}
+    return Sensitivity(part_of(content, "setting", str), by_method, from_table(Scale, content["scale"], "scale"))

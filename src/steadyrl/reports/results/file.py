@@ -1,0 +1,167 @@
+"""results.json.gz: the results of an experiment in one small file, the same bytes for the same results."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steadyrl.base.files import write_atomic
+from steadyrl.base.parsing import parse_json
+from steadyrl.reports.figures.curves import Curves, Recorded
+from steadyrl.reports.results.compact import COUNTERS, CURVE_DIGITS, fixed, significant
+from steadyrl.reports.results.experiment_json import experiment_from_json, experiment_to_json
+from steadyrl.reports.results.results import QUANTILES, RISK, Cell, Cells, FinalPolicy, Provenance, Results
+from steadyrl.runs.experiment import Experiment
+
+RESULTS = "results.json.gz"
+"""The name of the file in a folder of results."""
+VERSION = 1
+"""Raised when a file written now could not be read by older code."""
+_KIND = "steadyrl results"
+_COUNTER_DIGITS = 10
+_MAX_BYTES = 2**26
+"""Of the unpacked content: a file may come from anybody."""
+
+
+def write_results(results: Results, path: Path) -> None:
+    """Write a results file."""
+    content = {"kind": _KIND, "version": VERSION, **_to_json(results)}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    write_atomic(path, gzip.compress(text.encode(), compresslevel=9, mtime=0))
+
+
+def read_results(path: Path) -> Results:
+    """Read a results file; a `ValueError` in one line if it is something else, or damaged."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file.")
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(path.read_bytes())) as file:
+            text = file.read(_MAX_BYTES + 1)
+        content = parse_json(text) if len(text) <= _MAX_BYTES else None
+    except (ValueError, OSError, EOFError, zlib.error):
+        content = None
+    if not isinstance(content, dict) or content.get("kind") != _KIND:
+        raise ValueError(f"{path} is no {RESULTS} of `steadyrl reproduce`, or only a part of one.")
+    version = content.get("version")
+    if type(version) is not int or version > VERSION:
+        raise ValueError(f"{path} was written by a newer steadyrl (version {version!r} of results files): upgrade.")
+    try:
+        return _from_json(content)
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"{path} is damaged: {' '.join(reason.split()).rstrip('.')}.") from None
+
+
+def _to_json(results: Results) -> dict[str, Any]:
+    return {
+        "experiment": experiment_to_json(results.experiment),
+        "provenance": results.provenance._asdict(),
+        "evaluation_episodes": results.evaluation_episodes,
+        "cells": [_cell_to_json(cell) for cell in results.cells.values()],
+        "sweep": None if results.sweep is None else _to_json(results.sweep),
+    }
+
+
+def _from_json(content: dict[str, Any]) -> Results:
+    experiment = experiment_from_json(content["experiment"])
+    provenance = Provenance(**content["provenance"])
+    sweep = content["sweep"]
+    return Results(
+        experiment,
+        _cells(content["cells"], experiment),
+        provenance,
+        int(content["evaluation_episodes"]),
+        None if sweep is None else _from_json(sweep),
+    )
+
+
+def _cell_to_json(cell: Cell) -> dict[str, Any]:
+    return {
+        "variant": cell.variant.name,
+        "method": cell.method.name,
+        "seeds": list(cell.seeds),
+        "training": _curves_to_json(cell.recorded.training),
+        "evaluations": _curves_to_json(cell.recorded.evaluations),
+        "finals": {
+            heading: [significant(float(value)) for value in values]
+            for heading, values in (cell.recorded.finals or {}).items()
+        },
+        "notes": list(cell.recorded.notes),
+        "policies": [None if policy is None else _policy_to_json(policy) for policy in cell.policies],
+    }
+
+
+def _cells(content: list[Any], experiment: Experiment) -> Cells:
+    variants = {variant.name: variant for variant in experiment.variants}
+    methods = {method.name: method for method in experiment.methods}
+    cells: Cells = {}
+    for one in content:
+        seeds = tuple(int(seed) for seed in one["seeds"])
+        training, evaluations = (_curves(one[kind], len(seeds)) for kind in ("training", "evaluations"))
+        finals = {heading: _numbers(values, (len(seeds),), heading) for heading, values in one["finals"].items()}
+        policies = tuple(None if policy is None else _policy(policy) for policy in one["policies"])
+        if len(policies) not in (0, len(seeds)):
+            raise ValueError(f"there are {len(seeds)} seeds and {len(policies)} final policies")
+        recorded = Recorded(training, evaluations, tuple(map(str, one["notes"])), finals)
+        variant, method = variants[one["variant"]], methods[one["method"]]
+        cells[variant.name, method.name] = Cell(variant, method, recorded, seeds, policies)
+    return cells
+
+
+def _curves_to_json(curves: Curves) -> dict[str, Any]:
+    """Counters that are the same for all seeds are written once."""
+    content: dict[str, Any] = {}
+    for name, values in curves.items():
+        same = name in COUNTERS and bool((values == values[:1]).all())
+        content[name] = fixed(values[:1] if same else values, _COUNTER_DIGITS if name in COUNTERS else CURVE_DIGITS)
+    return content
+
+
+def _curves(content: dict[str, Any], seeds: int) -> Curves:
+    curves: Curves = {}
+    points = max((len(rows[0]) for rows in content.values()), default=0)
+    for name, rows in content.items():
+        count = 1 if name in COUNTERS and len(rows) == 1 else seeds
+        curves[name] = np.repeat(_numbers(rows, (count, points), name), seeds // count, axis=0)
+    return curves
+
+
+def _policy_to_json(policy: FinalPolicy) -> dict[str, Any]:
+    def rounded(numbers: dict[str, float]) -> dict[str, Any]:
+        return {name: significant(value) for name, value in numbers.items()}
+
+    return {
+        "returns": rounded(policy.returns),
+        "discounted": rounded(policy.discounted),
+        "episode_metrics": rounded(policy.episode_metrics),
+        "quantiles": fixed(policy.quantiles),
+        "greedy_mean": significant(policy.greedy_mean),
+    }
+
+
+def _policy(content: dict[str, Any]) -> FinalPolicy:
+    def numbers(part: dict[str, Any], names: Any) -> dict[str, float]:
+        return {name: float(_numbers(part[name], (), name)) for name in names}
+
+    metrics = content["episode_metrics"]
+    return FinalPolicy(
+        numbers(content["returns"], RISK),
+        numbers(content["discounted"], RISK),
+        numbers(metrics, metrics),
+        _numbers(content["quantiles"], (QUANTILES,), "quantiles"),
+        float(_numbers(content["greedy_mean"], (), "greedy_mean")),
+    )
+
+
+def _numbers(content: Any, shape: tuple[int, ...], name: str) -> Any:
+    """An array of that shape, with NaN for null; an error names it."""
+    array = np.asarray(content, np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{name} has the shape {array.shape}, not {shape}")
+    return array

@@ -1,0 +1,90 @@
+"""The runs of an experiment in a folder: which of them are complete, and of the experiment's methods."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from steadyrl.base.shown import shown
+from steadyrl.reports.configs import validated_config
+from steadyrl.runs.experiment import Experiment, Method
+from steadyrl.runs.job import Job, RunSpec
+from steadyrl.training.run_folder import is_complete
+
+Jobs = dict[tuple[str, str], Job]
+"""(variant, method) -> its runs."""
+
+
+def found_jobs(experiment: Experiment, folder: Path) -> Jobs:
+    """The cells of an experiment with all seeds that have a folder, rather than those of its scale."""
+    jobs = {}
+    for key, job in experiment.cells(folder).items():
+        first = job.runs[0]
+        seeds = sorted(
+            int(path.name[4:]) for path in first.folder.parent.glob("seed*") if re.fullmatch(r"seed\d+", path.name)
+        )
+        if seeds:
+            runs = (RunSpec(seed, first.folder.with_name(f"seed{seed}"), first.settings, first.title) for seed in seeds)
+            jobs[key] = dataclasses.replace(job, runs=tuple(runs))
+    return jobs
+
+
+def complete_jobs(experiment: Experiment, jobs: Mapping[tuple[str, str], Job]) -> tuple[Jobs, list[str]]:
+    """The complete runs with the settings of the experiment, and a sentence for each complete run that has others.
+
+    Runs of one method have the same budget; it need not be that of the experiment.
+    """
+    methods = {method.name: method for method in experiment.methods}
+    kept: Jobs = {}
+    notes: list[str] = []
+    for key, job in jobs.items():
+        budgets: dict[Path, str] = {}
+        for run in job.runs:
+            try:
+                if is_complete(run.folder):
+                    budgets[run.folder] = _checked_budget(run.folder, methods[key[1]], job)
+            except (ValueError, OSError) as error:
+                notes.append(f"{run.folder} is left out: {str(error).rstrip('.')}.")
+        ((usual, _),) = Counter(budgets.values()).most_common(1) or [("", 0)]
+        notes += [
+            f"{folder} is left out: it was trained for {budget}, and other seeds for {usual}."
+            for folder, budget in budgets.items()
+            if budget != usual
+        ]
+        runs = tuple(run for run in job.runs if budgets.get(run.folder) == usual)
+        if runs:
+            kept[key] = dataclasses.replace(job, runs=runs)
+    return kept, notes
+
+
+def budget_of(folder: Path) -> dict[str, int]:
+    """For how long the run in a folder was trained: {"episodes": n} or {"timesteps": n}."""
+    budget = validated_config(folder).get("budget") or {}
+    if len(budget) != 1 or not all(type(total) is int for total in budget.values()):
+        raise ValueError("its config.json has no budget")
+    return budget
+
+
+def _checked_budget(folder: Path, method: Method, job: Job) -> str:
+    """The budget of a run, if it is of that method in that environment."""
+    config = validated_config(folder)
+    found = {**config["settings"], "agent": config["agent"], "env": config["env"]["id"]}
+    wanted = {**method.settings, "agent": method.agent, "env": job.env}
+    found["options of env"], wanted["options of env"] = config["env"].get("options") or {}, job.env_options
+    for name, value in wanted.items():
+        if _plain(found.get(name)) != _plain(value):
+            other = f"{shown(found.get(name), 40)}, and in the experiment {shown(value, 40)}"
+            raise ValueError(f"it is another run than {method.name}: {name} is {other}")
+    ((unit, total),) = budget_of(folder).items()
+    return f"{total:,} {unit}"
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: lists for tuples."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

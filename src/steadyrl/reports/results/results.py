@@ -1,0 +1,85 @@
+"""The results of an experiment, seed by seed: what its tables and figures are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steadyrl.evaluation.reported import REPORTED
+from steadyrl.reports.figures.curves import Recorded
+from steadyrl.runs.experiment import Experiment, Method, Variant
+from steadyrl.runs.final_evaluation import Evaluated
+
+RISK = ("mean", "standard_deviation", "variance", "gini_deviation", "cvar_10")
+"""The measures of a final policy's returns."""
+QUANTILES = 101
+"""Quantiles of a final policy's returns, from the lowest to the highest in equal steps of probability."""
+
+
+class FinalPolicy(NamedTuple):
+    """The evaluation episodes of the final policy of one run, in numbers."""
+
+    returns: dict[str, float]
+    """RISK of the returns, of the stochastic policy."""
+    discounted: dict[str, float]
+    """RISK of the discounted returns."""
+    episode_metrics: dict[str, float]
+    """The means of the environment's own metrics, such as visiting_rate."""
+    quantiles: NDArray[np.float64]
+    """[QUANTILES]: of the returns."""
+    greedy_mean: float
+    """The mean return with the most likely actions; NaN if that was not evaluated."""
+
+    @classmethod
+    def of(cls, evaluated: Evaluated, greedy: Evaluated | None) -> FinalPolicy:
+        """From the episodes of the stochastic policy and, if there are any, of the greedy one."""
+        returns, discounted = (
+            {name: float(REPORTED[name](R)) for name in RISK} for R in (evaluated.returns, evaluated.discounted_returns)
+        )
+        metrics = {name: float(values.mean()) for name, values in evaluated.episode_metrics.items()}
+        quantiles = np.quantile(evaluated.returns, np.linspace(0, 1, QUANTILES))
+        return cls(returns, discounted, metrics, quantiles, float(greedy.returns.mean()) if greedy else np.nan)
+
+
+class Cell(NamedTuple):
+    """The runs of one method in one variant."""
+
+    variant: Variant
+    method: Method
+    recorded: Recorded
+    seeds: tuple[int, ...] = ()
+    """Of its complete runs, in the order of the recorded curves."""
+    policies: tuple[FinalPolicy | None, ...] = ()
+    """For each seed, if they were evaluated."""
+
+
+Cells = dict[tuple[str, str], Cell]
+"""(variant, method) -> its runs."""
+
+
+class Provenance(NamedTuple):
+    """How the runs were made."""
+
+    command: str
+    date: str
+    """When the last run was started, as YYYY-MM-DD."""
+    versions: dict[str, str]
+    commit: str
+    """Of the code; empty if it was not in a git repository."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The complete runs of an experiment. Cells may have different numbers of seeds; those without a run are absent."""
+
+    experiment: Experiment
+    """With the methods that have runs, for as long as these were trained."""
+    cells: Cells
+    provenance: Provenance
+    evaluation_episodes: int
+    """How many episodes each final policy was evaluated in."""
+    sweep: Results | None = None
+    """Those of the sensitivity study, if there is one."""

@@ -1,0 +1,200 @@
+"""docs/results/README.md, the table in the project's README, and the figures beside them, from the results files."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from steadyrl.reports.final_table import final_section
+from steadyrl.reports.results.draw import draw_results
+from steadyrl.reports.results.file import read_results
+from studies.markdown_page import fill, table
+from studies.paper_claims.claims_file import Domain
+from studies.paper_claims.measured import Measured, PageSource, ResultsSource, Source
+from studies.paper_claims.rules import HOLDS, NOT_RUN, OTHER, VERDICTS, Claim, Judged, Tried, judge
+
+MAZE_SEEDS = 10
+"""Of the page on the maze, which was written before there were results files."""
+START, END = "<!-- paper results: python -m studies.paper_claims -->", "<!-- end of paper results -->"
+PICTURES = {
+    "learning_curves.png": ".png",
+    "learning_curves_by_steps.png": "_td.png",
+    "risk_curves.png": "_risk.png",
+    "risk_curves_by_steps.png": "_td_risk.png",
+    "distributions.png": "_returns.png",
+    "sensitivity.png": "_sensitivity.png",
+}
+"""A figure of `steadyrl reproduce` -> the end of its name in docs/results."""
+ANSWERS = {True: "true", False: "false", None: "open"}
+RULES = """A condition on numbers is true if it is true for all values within the 95 % intervals, false if it is true
+for none of them, and open otherwise, or with fewer than three seeds. A claim **holds** if its conditions
+are true with the settings that the paper prints, **holds as printed only** if other settings refute it,
+**holds with other settings** if it needs them, **does not hold** if one of them is false as printed, and
+else **cannot be told**. Methods called "printed" have the settings of the paper's appendix. The conditions
+are in [claims.toml](../../studies/paper_claims/claims.toml)."""
+
+
+def results_file(folder: Path, domain: str) -> Path:
+    """The published results of a domain."""
+    return folder / f"{domain}.json.gz"
+
+
+def source_of(folder: Path, domain: str) -> Source | None:
+    """The numbers of a domain: of its results file or, for the maze, of its earlier page; None if there are none."""
+    if results_file(folder, domain).is_file():
+        return ResultsSource(results_file(folder, domain))
+    if domain == "maze" and (folder / "maze.md").is_file():
+        return PageSource(folder / "maze.md", domain, MAZE_SEEDS)
+    return None
+
+
+class Pages:
+    """Everything that is written, for one folder of results."""
+
+    def __init__(self, folder: Path, domains: dict[str, Domain], claims: Sequence[Claim]) -> None:
+        self.folder, self.domains = folder, domains
+        self.sources = {name: source_of(folder, name) for name in domains}
+        self.judged = {
+            name: [judge(c, self.sources[name], domain.choices) for c in claims if c.domain == name]
+            for name, domain in domains.items()
+        }
+
+    def claims_page(self) -> str:
+        """The page of claims."""
+        rows = [
+            [f"[{domain.title}](#{_anchor(domain.title)})", *self._counts(name)]
+            for name, domain in self.domains.items()
+        ]
+        parts = [
+            "# The paper, claim by claim",
+            "What Luo et al. (2023) say about their experiments, and what the runs here say about it.",
+            table(["domain", *VERDICTS], rows, left=1),
+            fill(" ".join(RULES.split()), 110),
+            "This page is written by `python -m studies.paper_claims` from the results files beside it.",
+            *(self._section(domain) for domain in self.domains.values()),
+        ]
+        return "\n\n".join(parts) + "\n"
+
+    def _counts(self, name: str) -> list[str]:
+        counts = Counter(judged.verdict for judged in self.judged[name])
+        return [str(counts[verdict] or "") for verdict in VERDICTS]
+
+    def _section(self, domain: Domain) -> str:
+        rows = [self._row(judged) for judged in self.judged[domain.name]]
+        parts = [
+            f"## {domain.title}",
+            self._origin(domain),
+            table(["claim", "paper", "verdict", "numbers", "seeds", "figure"], rows),
+        ]
+        source = self.sources[domain.name]
+        if isinstance(source, ResultsSource) and (finals := final_section(source.results)):
+            parts.append(finals.replace("## Final policies", f"### Final policies: {domain.title}"))
+            parts.append(self._pictures(domain))
+        return "\n\n".join(part for part in parts if part)
+
+    def _origin(self, domain: Domain) -> str:
+        source = self.sources[domain.name]
+        if source is None:
+            return f"Not run yet. To train it: `steadyrl reproduce {domain.name}`."
+        link = f"[{source.origin}]({source.origin})"
+        if not isinstance(source, ResultsSource):
+            return fill(
+                f"Numbers are means over {MAZE_SEEDS} seeds, from the tables of {link}, which has the settings and "
+                f"figures too. To train it: `steadyrl reproduce {domain.name}`.",
+                110,
+            )
+        made = source.results.provenance
+        lines = [
+            f"Numbers are interquartile means over seeds, from {link} (runs until {made.date}"
+            + f", commit {made.commit[:10]}" * bool(made.commit)
+            + "). To draw its tables and figures, and to train it:",
+        ]
+        commands = f"    steadyrl reproduce {domain.name} --from docs/results/{source.origin}\n    {made.command}"
+        return f"{fill(lines[0], 110)}\n\n{commands}"
+
+    def _row(self, judged: Judged) -> list[str]:
+        claim = judged.claim
+        seeds = sorted({count for tried in judged.tried for count in tried.seeds})
+        shown = "" if not seeds else f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+        figure = f"[figure]({claim.figure})" if judged.tried and (self.folder / claim.figure).is_file() else ""
+        numbers = " ".join(
+            (f"**Other settings ({ANSWERS[tried.answer]}):** " * bool(place)) + _numbers(tried)
+            for place, tried in enumerate(judged.tried)
+        )
+        verdict = judged.verdict if judged.verdict == NOT_RUN else f"**{judged.verdict}**"
+        return [claim.text, claim.paper, verdict, numbers, shown, figure]
+
+    def _pictures(self, domain: Domain) -> str:
+        names = [f"{domain.name}{end}" for end in PICTURES.values()]
+        return "\n".join(f"![{domain.title}: {name}]({name})" for name in names if (self.folder / name).is_file())
+
+    def readme_table(self) -> str:
+        """The table in the project's README: the risk-neutral method, MG as printed, and MG with other settings."""
+        rows = []
+        for name, domain in self.domains.items():
+            source, judged = self.sources[name], self.judged[name]
+            held = sum(one.verdict in (HOLDS, OTHER) for one in judged)
+            if source is None:
+                continue
+            for variant in source.experiment.variants:
+                label = domain.title if len(source.experiment.variants) == 1 else f"{domain.title}, {variant.name}"
+                rows.append([label, *_compared(source, domain, variant.name), f"{held} of {len(judged)}"])
+        waiting = [domain.title for name, domain in self.domains.items() if self.sources[name] is None]
+        rows += [[f"{NOT_RUN}: {', '.join(waiting)}", "", "", "", "", ""]] if waiting else []
+        head = ["environment", "seeds", "return", "Gini deviation", "what to look at", "claims that hold"]
+        return table(head, rows)
+
+
+def _numbers(tried: Tried) -> str:
+    parts = []
+    for (variant, measure), shown in tried.numbers.items():
+        name = measure.removeprefix("final ").removesuffix("_rate").replace("_", " ")
+        parts.append(f"{name}, {variant}: " + "; ".join(f"{title} {number}" for title, number in shown.items()))
+    return ". ".join(parts) + "."
+
+
+def _compared(source: Source, domain: Domain, variant: str) -> list[str]:
+    """Seeds, return, Gini deviation and what to look at: as printed, and with the last of the other settings."""
+    pairs = [(choice.get(domain.neutral, domain.neutral), choice["mg"]) for choice in domain.choices]
+    titles = {method.name: method.title for method in source.experiment.methods}
+    methods = [method for method in dict.fromkeys((*pairs[0], *pairs[-1])) if method in titles]
+    final = isinstance(source, ResultsSource)
+    measures = ["final return", "final GD"] if final else ["return", "exact GD"]
+    found = {m: [source.get(variant, method, m) for method in methods] for m in (*measures, domain.look)}
+    seeds = sorted({one.seeds for numbers in found.values() for one in numbers if one is not None})
+    cells = [", ".join(_plain(one) for one in numbers if one is not None) for numbers in found.values()]
+    returns = zip(methods, found[measures[0]], strict=True)
+    cells[0] = ", ".join(f"{titles[method]} {_plain(one)}" for method, one in returns if one is not None)
+    name = domain.look.removeprefix("final ").removesuffix("_rate").replace("_", " ")
+    return [" to ".join(map(str, sorted({*seeds[:1], *seeds[-1:]}))), *cells[:2], f"{name} {cells[2]}"]
+
+
+def _plain(one: Measured) -> str:
+    return str(one._replace(low=float("nan")))
+
+
+def with_block(text: str, block: str) -> str:
+    """A page with what is between the marks replaced."""
+    pattern = re.compile(f"{re.escape(START)}.*?{re.escape(END)}", re.DOTALL)
+    if len(pattern.findall(text)) != 1:
+        raise ValueError(f"the page needs one block between {START!r} and {END!r}.")
+    return pattern.sub(lambda _: f"{START}\n{block}\n{END}", text)
+
+
+def draw_figures(folder: Path, domain: str) -> list[Path]:
+    """Draw the figures of a domain's results file beside it."""
+    with tempfile.TemporaryDirectory() as place:
+        draw_results(read_results(results_file(folder, domain)), Path(place))
+        drawn = []
+        for name, end in PICTURES.items():
+            if (Path(place) / name).is_file():
+                drawn.append(folder / f"{domain}{end}")
+                drawn[-1].write_bytes((Path(place) / name).read_bytes())
+    return drawn
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")

@@ -1,0 +1,184 @@
+"""The page of the paper's claims: verdicts follow from intervals, and the pages are those of the committed data."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from example_results import example_results, policy
+
+from steadyrl.reports.results.file import write_results
+from steadyrl.runs.experiment import load_experiment, names
+from studies.paper_claims.claims_file import read_claims
+from studies.paper_claims.measured import Measured, PageSource, ResultsSource
+from studies.paper_claims.page import Pages, draw_figures, with_block
+from studies.paper_claims.rules import (
+    FAILS,
+    HOLDS,
+    NOT_RUN,
+    ONLY,
+    OPEN,
+    OTHER,
+    Claim,
+    Condition,
+    compare,
+    conjunction,
+    judge,
+)
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results"
+
+
+def test_both_pages_are_what_the_committed_data_give():
+    pages, readme = Pages(RESULTS, *read_claims()), (ROOT / "README.md").read_text()
+    assert (RESULTS / "README.md").read_text() == pages.claims_page(), "run python -m studies.paper_claims"
+    assert with_block(readme, pages.readme_table()) == readme, "run python -m studies.paper_claims"
+
+
+def test_claims_are_about_methods_and_variants_of_their_experiments():
+    domains, claims = read_claims()
+    assert set(domains) == set(names())
+    for domain in domains.values():
+        assert domain.methods <= {method.name for method in load_experiment(domain.name).methods}
+    for claim in claims:
+        experiment = load_experiment(claim.domain)
+        methods = {method.name for method in experiment.methods}
+        for condition in claim.conditions:
+            roles = {condition.method, *condition.than}
+            assert {domains[claim.domain].printed.get(role, role) for role in roles} <= methods, claim.text
+            assert {condition.variant, condition.than_variant} - {""} <= {v.name for v in experiment.variants}
+            assert condition.than or not math.isnan(condition.value), claim.text
+
+
+def number(low, high, seeds=10):
+    return Measured((low + high) / 2, low, high, seeds)
+
+
+@pytest.mark.parametrize(
+    ("kind", "own", "value", "other", "answer"),
+    [
+        ("above", number(0.91, 1.0), 0.9, None, True),
+        ("above", number(0.8, 1.0), 0.9, None, None),
+        ("above", number(0.8, 0.9), 0.9, None, False),
+        ("below", number(0.0, 0.05), 0.1, None, True),
+        ("below", number(0.2, 0.3), 0.1, None, False),
+        ("more", number(2, 3), math.nan, number(0, 1), True),
+        ("more", number(0, 0), math.nan, number(0, 0), False),
+        ("more", number(0, 2), math.nan, number(1, 3), None),
+        ("less", number(0, 1), math.nan, number(2, 3), True),
+        ("less", number(2, 3), math.nan, number(0, 1), False),
+        ("at_least", number(90, 95), 0.9, number(98, 102), True),
+        ("at_least", number(80, 89), 0.9, number(98, 102), False),
+        ("at_least", number(80, 95), 0.9, number(98, 102), None),
+        ("at_least", number(-109, -95), 0.9, number(-101, -99), True),
+        ("above", number(0.95, 1.0, seeds=2), 0.9, None, None),
+        ("more", number(2, 3), math.nan, number(0, 1, seeds=2), None),
+    ],
+)
+def test_a_comparison_is_true_if_it_is_for_all_values_within_the_intervals(kind, own, value, other, answer):
+    assert compare(kind, own, value, other) is answer
+
+
+def test_a_claim_needs_all_its_conditions():
+    assert [conjunction(a) for a in ([True, True], [True, None], [None, False])] == [True, None, False]
+
+
+class Numbers:
+    """A source with these numbers of half_cheetah's methods."""
+
+    experiment = load_experiment("half_cheetah")
+
+    def __init__(self, **returns):
+        self.returns = returns
+
+    def get(self, variant, method, measure):
+        return self.returns.get(method)
+
+
+@pytest.mark.parametrize(
+    ("returns", "verdict"),
+    [
+        ({"mg_printed": number(5, 6), "mg_by_step": number(0, 9)}, HOLDS),
+        ({"mg_printed": number(0, 9), "mg_by_step": number(5, 6)}, OTHER),
+        ({"mg_printed": number(0, 1), "mg_by_step": number(5, 6)}, OTHER),
+        ({"mg_by_step": number(5, 6)}, OTHER),
+        ({"mg_printed": number(0, 1), "mg_by_step": number(0, 9)}, FAILS),
+        ({"mg_by_step": number(0, 1)}, FAILS),
+        ({"mg_printed": number(0, 9), "mg_by_step": number(0, 1)}, OPEN),
+        ({"mg_printed": number(5, 6, seeds=2)}, OPEN),
+        ({"ppo": number(0, 1)}, NOT_RUN),
+    ],
+)
+def test_verdicts(returns, verdict):
+    claim = Claim("half_cheetah", "MG is good", "Sec. 5", "x.png", (Condition("above", "mg", "final return", value=4),))
+    judged = judge(claim, Numbers(**returns), [{"mg": "mg_printed"}, {"mg": "mg_by_step"}])
+    assert judged.verdict == verdict
+    assert judge(claim, None, [{}]).verdict == NOT_RUN
+
+
+def test_a_claim_that_other_settings_refute_says_so():
+    claim = Claim("half_cheetah", "MG is good", "Sec. 5", "x.png", (Condition("above", "mg", "final return", value=4),))
+    source = Numbers(mg_printed=number(5, 6), mg_by_step=number(0, 1))
+    judged = judge(claim, source, [{"mg": "mg_printed"}, {"mg": "mg_by_step"}])
+    assert judged.verdict == ONLY
+
+
+def test_numbers_of_the_earlier_page_on_the_maze():
+    source = PageSource(RESULTS / "maze.md", "maze", 10)
+    assert source.get("goal 20", "mg", "white path so far") == Measured(0.36, 0.36, 0.36, 10, True)
+    assert source.get("goal 40", "mg_printed", "exact GD") == Measured(5.04, 3.11, 6.35, 10, False)
+    assert source.get("goal 20", "mg=1.4", "goal") is None
+    assert source.sweep("goal 20", "tamar_calibrated", "goal")[1e-5].value == 1.0
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """Results in which MG avoids the noise that PPO visits, at the same return."""
+    folder, rng = tmp_path_factory.mktemp("published"), np.random.default_rng(0)
+    results = example_results(seeds=4, few={"td3": 2})
+    for key, cell in results.cells.items():
+        rate = 0.01 if key[1].startswith("mg") else 0.4
+        policies = tuple(policy(rng, 500.0, 50, visiting_rate=rate, distance=9.0) for _ in cell.seeds)
+        results.cells[key] = cell._replace(policies=policies)
+    write_results(results, folder / "half_cheetah.json.gz")
+    return folder
+
+
+def test_numbers_of_a_results_file(published):
+    source = ResultsSource(published / "half_cheetah.json.gz")
+    rate = source.get("HalfCheetah", "ppo", "final visiting_rate")
+    assert (rate, str(rate)) == (Measured(0.4, 0.4, 0.4, 4, True), "40 [40, 40] %")
+    assert source.get("HalfCheetah", "td3", "final return").seeds == 2
+    values = source.results.cells["HalfCheetah", "ppo"].recorded.finals["training.return_last_tenth"]
+    assert source.get("HalfCheetah", "ppo", "return").value == pytest.approx(np.sort(values)[1:3].mean())
+    assert source.get("HalfCheetah", "nobody", "return") is None
+    assert source.sweep("HalfCheetah", "ppo", "return") == {}
+
+
+def test_the_page_and_the_table_of_a_results_file(published):
+    pages = Pages(published, *read_claims())
+    page, table = pages.claims_page(), pages.readme_table()
+    row = next(line for line in page.splitlines() if "less than the risk-neutral PPO" in line and "%" in line)
+    assert "| **holds** |" in row
+    assert "MG printed 1 [1, 1] %; PPO printed 40 [40, 40] %" in row
+    row = next(line for line in page.splitlines() if "less than TD3 |" in line and "%" in line)
+    assert "| **cannot be told** |" in row
+    assert "### Final policies: HalfCheetah" in page
+    assert "steadyrl reproduce half_cheetah --from docs/results/half_cheetah.json.gz" in page
+    assert re.search(r"\| HalfCheetah \| 4 \| PPO printed \d+, MG printed \d+, PPO \d+, MG \d+ \|", table)
+    assert "visiting 40 %, 1 %, 40 %, 1 %" in table
+    assert "| not run yet: Guarded Maze, LunarLander," in table
+
+
+@pytest.mark.slow
+def test_figures_of_a_results_file_are_drawn_beside_it(published):
+    drawn = {path.name for path in draw_figures(published, "half_cheetah")}
+    ends = ("", "_td", "_risk", "_td_risk", "_returns")
+    assert drawn == {f"half_cheetah{end}.png" for end in ends}
+
+
+def test_a_page_without_marks_is_an_error():
+    with pytest.raises(ValueError, match="needs one block between"):
+        with_block("# README", "table")

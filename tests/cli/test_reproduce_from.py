@@ -1,0 +1,158 @@
+"""`steadyrl reproduce --from`: tables and figures of what was trained, and nothing is trained."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from example_results import example_results
+from in_process import trained_in_process
+
+import steadyrl
+from steadyrl.cli.main import main
+from steadyrl.reports.final_table import final_values, over_seeds
+from steadyrl.reports.results.file import read_results, write_results
+from steadyrl.reports.results.publish import Output, Runs, publish
+from steadyrl.reports.results.results import RISK
+from steadyrl.runs.experiment import load_experiment
+from steadyrl.runs.final_evaluation import read_evaluation
+from steadyrl.runs.scheduler import train_all
+
+PUBLISHED = sorted((Path(__file__).parents[2] / "docs" / "results").glob("*.json.gz"), key=lambda p: p.stat().st_size)
+
+
+def run(*arguments):
+    with trained_in_process():
+        main([str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    out = tmp_path_factory.mktemp("from") / "maze"
+    experiment = load_experiment("maze", quick=True, seeds=2, episodes=600).only(["mg_printed"])
+    with trained_in_process():
+        assert train_all([*experiment.cells(out).values()], out) == []
+        assert publish(Runs.found(experiment, out), Output(None, 20)) == []
+    return out
+
+
+def test_the_results_file_has_the_numbers_of_each_seed(trained):
+    results = read_results(trained / "results.json.gz")
+    assert str(trained) not in (trained / "summary.md").read_text()
+    cell = results.cells["goal 20", "mg_printed"]
+    assert cell.seeds == (0, 1)
+    assert cell.method.settings["risk_aversion"] == 1.2
+    assert cell.method.scale == {"episodes": 600, "timesteps": 0}
+    for seed, policy in zip(cell.seeds, cell.policies, strict=True):
+        folder = trained / "goal-20" / "mg_printed" / f"seed{seed}"
+        evaluated = read_evaluation(folder, 20)
+        for name in RISK:
+            expected = getattr(evaluated.report(), name).value
+            assert policy.returns[name] == pytest.approx(expected, rel=1e-4, abs=1e-9)
+        assert policy.episode_metrics["goal_rate"] == pytest.approx(evaluated.episode_metrics["goal_rate"].mean())
+        assert policy.greedy_mean == pytest.approx(read_evaluation(folder, 2, deterministic=True).returns.mean())
+        recorded = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+        np.testing.assert_allclose(
+            cell.recorded.training["goal_rate"][seed], [one["goal_rate"] for one in recorded], atol=1e-3
+        )
+
+
+def test_a_folder_and_its_file_are_drawn_alike(trained, tmp_path, capsys):
+    before = (trained / "results.json.gz").read_bytes()
+    checkpoint = trained / "goal-20" / "mg_printed" / "seed0" / "checkpoint.steady"
+    then = checkpoint.stat().st_mtime_ns
+    run("reproduce", "maze", "--from", trained, "--out", tmp_path / "one", "--evaluation-episodes", 20)
+    first = capsys.readouterr().out
+    assert (tmp_path / "one" / "results.json.gz").read_bytes() == before
+    assert checkpoint.stat().st_mtime_ns == then
+    assert "To evaluate" not in first
+    run("reproduce", "maze", "--from", trained / "results.json.gz", "--out", tmp_path / "two")
+    for name in ("summary.md", "learning_curves.png", "risk_curves.png", "distributions.png"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert (tmp_path / "one" / "summary.md").read_text() == (trained / "summary.md").read_text()
+
+
+def test_incomplete_and_other_runs_are_left_out(trained, tmp_path, capsys):
+    from shutil import copytree
+
+    copy = tmp_path / "maze"
+    copytree(trained, copy)
+    (copy / "goal-20" / "mg_printed" / "seed1" / "checkpoint.steady").unlink()
+    config = copy / "goal-40" / "mg_printed" / "seed0" / "config.json"
+    config.write_text(config.read_text().replace('"risk_aversion": 1.2', '"risk_aversion": 1.4'))
+    run("reproduce", "maze", "--from", copy, "--evaluation-episodes", 20)
+    printed = capsys.readouterr().out
+    assert (
+        "seed0 is left out: it is another run than mg_printed: risk_aversion is 1.4, and in the experiment 1.2."
+        in printed
+    )
+    results = read_results(copy / "results.json.gz")
+    assert {key: cell.seeds for key, cell in results.cells.items()} == {
+        ("goal 20", "mg_printed"): (0,),
+        ("goal 40", "mg_printed"): (1,),
+    }
+
+
+def error_of(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        run("reproduce", *arguments)
+    assert stop.value.code == 2
+    text = capsys.readouterr().err.strip()
+    assert "\n" not in text
+    return text
+
+
+def test_mistakes_are_errors_in_one_line(trained, tmp_path, capsys):
+    file = trained / "results.json.gz"
+    assert "has the results of maze, not of swimmer" in error_of(capsys, "swimmer", "--from", file)
+    assert "there is no such file" in error_of(capsys, "maze", "--from", tmp_path / "no.json.gz")
+    assert "holds no complete run of maze" in error_of(capsys, "maze", "--from", tmp_path)
+    assert "is no results.json.gz" in error_of(capsys, "maze", "--from", trained / "summary.md")
+    assert "--seeds: nothing is trained with --from" in error_of(capsys, "maze", "--from", file, "--seeds", 3)
+    assert "--agents: that takes the folder" in error_of(capsys, "maze", "--from", file, "--agents", "mg")
+    assert "--evaluation-episodes 1:" in error_of(capsys, "maze", "--from", trained, "--evaluation-episodes", 1)
+    assert "unknown experiment 'mace'. Did you mean 'maze'?" in error_of(capsys, "mace", "--from", file)
+
+
+def test_seeds_of_a_published_file_can_be_summarized_anew(tmp_path):
+    write_results(example_results(seeds=5), tmp_path / "half_cheetah.json.gz")
+    run("reproduce", "half_cheetah", "--from", tmp_path / "half_cheetah.json.gz", "--out", tmp_path / "out")
+    cell = read_results(tmp_path / "half_cheetah.json.gz").cells["HalfCheetah", "ppo"]
+    means = np.sort([policy.returns["mean"] for policy in cell.policies])
+    row = next(line for line in (tmp_path / "out" / "summary.md").read_text().splitlines() if "| PPO | 5 |" in line)
+    assert f"| {means[1:4].mean():.4g} [" in row
+
+
+@pytest.mark.parametrize("file", PUBLISHED, ids=lambda path: path.name)
+def test_published_files_are_small_and_complete(file):
+    results = read_results(file)
+    assert results.experiment.name == file.name.removesuffix(".json.gz")
+    assert file.stat().st_size < 300_000
+    assert all(cell.seeds for cell in results.cells.values())
+
+
+@pytest.mark.parametrize("file", PUBLISHED[:1], ids=lambda path: path.name)
+def test_a_published_file_is_drawn_with_its_numbers(file, tmp_path):
+    results = read_results(file)
+    run("reproduce", results.experiment.name, "--from", file, "--out", tmp_path)
+    text = (tmp_path / "summary.md").read_text()
+    for cell in results.cells.values():
+        for heading, values in final_values(cell).items():
+            assert f" {over_seeds(heading, values)} |" in text
+    assert (tmp_path / "learning_curves.png").is_file()
+
+
+def test_agents_to_share_are_those_of_median_seeds(trained, tmp_path, capsys):
+    shared = tmp_path / "agents"
+    run("reproduce", "maze", "--from", trained, "--out", tmp_path, "--agents-to", shared, "--evaluation-episodes", 20)
+    assert f"Agents: 2 in {shared / 'maze'}" in capsys.readouterr().out
+    results = read_results(trained / "results.json.gz")
+    for variant, folder in (("goal 20", "goal-20"), ("goal 40", "goal-40")):
+        cell = results.cells[variant, "mg_printed"]
+        scores = [policy.returns["mean"] - 1.2 * policy.returns["gini_deviation"] for policy in cell.policies]
+        agent = steadyrl.load(shared / "maze" / folder / "mg_printed.steady")
+        assert agent.seed == int(np.argmin(scores))  # Of two, the lower one is the median.
+        whole = steadyrl.load(trained / folder / "mg_printed" / f"seed{agent.seed}")
+        np.testing.assert_array_equal(agent.probabilities(), whole.probabilities())
+    page = (shared / "maze" / "README.md").read_text()
+    assert "[goal-20/mg_printed.steady](goal-20/mg_printed.steady) | goal 20 | MG printed |" in page

@@ -1,0 +1,85 @@
+"""Tables and figures from results: the numbers of each seed, and how many seeds there are."""
+
+import numpy as np
+import pytest
+from example_results import example_results, policy
+from PIL import Image
+
+from steadyrl.reports.figures.distributions import draw_distributions, pooled_quantiles
+from steadyrl.reports.final_table import final_section, final_table, over_seeds
+from steadyrl.reports.results.draw import draw_results
+from steadyrl.reports.results.file import read_results, write_results
+from steadyrl.reports.seed_statistics import iqm_over_seeds
+
+
+@pytest.fixture(scope="module")
+def results():
+    return example_results(seeds=4, few={"mg_printed": 2, "td3": 1})
+
+
+def test_tables_say_how_many_seeds_each_method_has(results, tmp_path, capsys):
+    write_results(results, tmp_path / "results.json.gz")
+    draw_results(read_results(tmp_path / "results.json.gz"), tmp_path / "drawn")
+    printed, written = capsys.readouterr().out, (tmp_path / "drawn" / "summary.md").read_text()
+    for text in (printed, written):
+        assert "1 to 4 seeds" in text
+        assert "MG printed (2 seeds)" in text
+        assert "TD3 (1 seed)" in text
+    assert "commit 0123abc" in written
+    assert {path.name for path in (tmp_path / "drawn").iterdir()} == {
+        "summary.md",
+        "distributions.png",
+        *(f"{name}_curves{unit}.png" for name in ("learning", "risk") for unit in ("", "_by_steps")),
+    }
+
+
+def test_drawing_twice_gives_the_same_tables_and_pixels(results, tmp_path):
+    write_results(results, tmp_path / "results.json.gz")
+    for out in ("one", "two"):
+        draw_results(read_results(tmp_path / "results.json.gz"), tmp_path / out)
+    for path in (tmp_path / "one").iterdir():
+        other = tmp_path / "two" / path.name
+        if path.suffix == ".png":
+            assert (np.asarray(Image.open(path)) == np.asarray(Image.open(other))).all()
+        else:
+            assert path.read_bytes() == other.read_bytes()
+
+
+def test_the_table_of_final_policies_has_iqms_of_seeds(results):
+    heading, *rows = final_table(results)
+    assert heading == ["", "method", "seeds", "return", "GD", "variance", "CVaR 10 %", "greedy return", *heading[8:]]
+    assert heading[8:] == ["visiting", "distance"]
+    by_title = {row[1]: row for row in rows}
+    means = np.array([p.returns["mean"] for p in results.cells["HalfCheetah", "ppo"].policies])
+    assert by_title["PPO"][2:4] == ["4", str(iqm_over_seeds(means))]
+    assert "[" not in by_title["MG printed"][3]
+    assert by_title["MG printed"][8] == "25 %"
+    section = final_section(results)
+    assert "Of fewer than 3 seeds" in section
+    assert final_section(example_results(evaluated=False)) == ""
+
+
+def test_interquartile_means_and_their_intervals():
+    values = np.array([0.0, 1.0, 2.0, 100.0])
+    estimate = iqm_over_seeds(values)
+    assert estimate.value == 1.5
+    assert 0 <= estimate.low < 1.5 < estimate.high <= 100
+    assert iqm_over_seeds(np.full(5, 3.0)) == (3.0, 3.0, 3.0)
+    assert np.isnan(iqm_over_seeds(np.array([1.0, 2.0])).low)
+    many = np.random.default_rng(0).normal(size=400)
+    low, high = iqm_over_seeds(many)[1:]
+    # The IQM of normal values has 1.09 times the standard error of their mean.
+    assert high - low == pytest.approx(2 * 1.96 * 1.09 / 20, rel=0.15)
+    assert over_seeds("landed_rate", np.array([0.5, 0.5])) == "50 %"
+
+
+def test_quantiles_of_several_seeds_are_those_of_all_returns():
+    rng = np.random.default_rng(0)
+    two = [policy(rng, 0.0), policy(rng, 100.0)]
+    low, middle, high = pooled_quantiles(two, np.array([0.25, 0.5, 0.75]))
+    assert (low, middle, high) == (pytest.approx(0, abs=2), pytest.approx(50, abs=25), pytest.approx(100, abs=2))
+
+
+def test_without_final_policies_there_is_no_picture_of_them(tmp_path):
+    assert not draw_distributions(example_results(evaluated=False), tmp_path / "x.png")
+    assert not (tmp_path / "x.png").exists()

@@ -1,0 +1,131 @@
+"""results.json.gz: small, the same bytes for the same results, and an error in one line for anything else."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from example_results import example_results
+
+from steadyrl.reports.results.compact import downsample, fixed, significant
+from steadyrl.reports.results.file import read_results, write_results
+from steadyrl.reports.tables import columns_of
+
+
+@pytest.fixture(scope="module")
+def results():
+    return example_results(few={"mg_printed": 2})
+
+
+@pytest.fixture
+def written(results, tmp_path):
+    write_results(results, tmp_path / "results.json.gz")
+    return tmp_path / "results.json.gz"
+
+
+def test_what_is_read_is_what_was_written(results, written):
+    read = read_results(written)
+    budgets = [results.experiment.scale_of(method).budget for method in results.experiment.methods]
+    assert [read.experiment.scale_of(method).budget for method in read.experiment.methods] == budgets
+    assert [m.settings for m in read.experiment.methods] == [m.settings for m in results.experiment.methods]
+    assert read.experiment.by_unit().keys() == results.experiment.by_unit().keys()
+    assert read.experiment.figures == results.experiment.figures
+    assert read.provenance == results.provenance
+    assert read.evaluation_episodes == 1000
+    for key, cell in results.cells.items():
+        again = read.cells[key]
+        assert again.seeds == cell.seeds
+        for kind in ("training", "evaluations"):
+            before, after = getattr(cell.recorded, kind), getattr(again.recorded, kind)
+            assert before.keys() == after.keys()
+            for name, values in before.items():
+                np.testing.assert_allclose(after[name], values, rtol=0, atol=1e-3 * np.abs(values).max(), err_msg=name)
+        for column in columns_of(results.experiment, results.cells.values()):
+            np.testing.assert_allclose(column.values(again.recorded), column.values(cell.recorded), rtol=1e-4)
+        for old, new in zip(cell.policies, again.policies, strict=True):
+            assert new.returns["gini_deviation"] == pytest.approx(old.returns["gini_deviation"], rel=1e-4)
+            assert new.greedy_mean == pytest.approx(old.greedy_mean, rel=1e-4)
+            assert new.episode_metrics == {"visiting_rate": 0.25, "distance": 12.0}
+            np.testing.assert_allclose(new.quantiles, old.quantiles, atol=0.06)
+
+
+def test_the_same_results_have_the_same_bytes(results, written, tmp_path):
+    write_results(read_results(written), tmp_path / "again.json.gz")
+    assert (tmp_path / "again.json.gz").read_bytes() == written.read_bytes()
+
+
+def test_ten_methods_with_ten_seeds_are_small(tmp_path):
+    eight = example_results(seeds=10)
+    write_results(eight, tmp_path / "eight.json.gz")
+    assert (tmp_path / "eight.json.gz").stat().st_size * 10 / len(
+        eight.cells
+    ) < 80_000  # White noise is the worst case.
+
+
+def test_quantiles_of_a_sample_are_kept():
+    cell = next(iter(example_results(seeds=1).cells.values()))
+    (policy,) = cell.policies
+    assert np.interp(policy.returns["mean"], policy.quantiles, np.linspace(0, 1, 101)) == pytest.approx(0.5, abs=0.05)
+    assert policy.quantiles[0] < policy.returns["cvar_10"] < policy.quantiles[10]
+
+
+def test_points_of_curves_are_means_and_keep_the_last_tenth():
+    records = np.random.default_rng(0).normal(size=(2, 600))
+    curves = {"episodes": np.tile(np.arange(10, 6001, 10), (2, 1)), "return": records, "other": records}
+    small = downsample(curves, ["return"], "episodes", 30)
+    assert small.keys() == {"episodes", "return"}
+    assert small["episodes"][0, [0, -1]].tolist() == [200, 6000]
+    np.testing.assert_allclose(small["return"][:, 0], records[:, :20].mean(axis=1))
+    np.testing.assert_allclose(small["return"][:, -3:].mean(axis=1), records[:, -60:].mean(axis=1))
+    few = downsample({"episodes": np.array([[5, 10]]), "return": np.array([[1.0, 3.0]])}, ["return"], "episodes", 30)
+    assert few["return"].tolist() == [[1.0, 3.0]]
+
+
+def test_numbers_are_short():
+    assert fixed([483.2345, 0.01234, np.nan, -12.0]) == [483.2, 0, None, -12]
+    assert fixed([[0.0], [0.0]]) == [[0], [0]]
+    assert fixed([123456.0]) == [123500]
+    assert (significant(0.00123456), significant(3.0), significant(np.inf)) == (0.0012346, 3, None)
+
+
+def changed(path, change):
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    change(content)
+    path.write_bytes(gzip.compress(json.dumps(content).encode()))
+
+
+DAMAGE = {
+    "no cells": (lambda c: c.pop("cells"), r"is damaged: 'cells' is missing\."),
+    "a curve too short": (lambda c: c["cells"][0]["training"]["variance"][0].pop(), r"is damaged: .*"),
+    "text in a curve": (lambda c: c["cells"][0]["training"].update(variance=[["x"]]), r"is damaged: .*"),
+    "few quantiles": (
+        lambda c: c["cells"][0]["policies"][0].update(quantiles=[1]),
+        r"quantiles has the shape \(1,\), not",
+    ),
+    "few policies": (lambda c: c["cells"][0]["policies"].pop(), "3 seeds and 2 final policies"),
+    "no method": (lambda c: c["cells"][0].update(method="new"), "is damaged: 'new' is missing"),
+    "no budget": (lambda c: c["experiment"]["methods"][0].pop("budget"), "damaged: methods.budget: a table is needed"),
+    "newer": (lambda c: c.update(version=99), r"newer steadyrl \(version 99 of results files\): upgrade"),
+    "other kind": (lambda c: c.update(kind="frontier"), "is no results.json.gz of `steadyrl reproduce`"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_file_is_an_error_in_one_line(written, change, message):
+    changed(written, change)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_results(written)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", gzip.compress(b"[1]"), gzip.compress(b"{")])
+def test_another_file_is_an_error(tmp_path, content):
+    (tmp_path / "x.json.gz").write_bytes(content)
+    with pytest.raises(ValueError, match=r"is no results\.json\.gz"):
+        read_results(tmp_path / "x.json.gz")
+
+
+def test_half_a_file_is_an_error(written):
+    written.write_bytes(written.read_bytes()[:-2000])
+    with pytest.raises(ValueError, match="or only a part of one"):
+        read_results(written)
