@@ -51,7 +51,7 @@ def test_the_table_of_final_policies_has_iqms_of_seeds(results):
     assert heading[8:] == ["visiting", "distance"]
     by_title = {row[1]: row for row in rows}
     means = np.array([p.returns["mean"] for p in results.cells["HalfCheetah", "ppo"].policies])
-    assert by_title["PPO"][2:4] == ["4", str(iqm_over_seeds(means))]
+    assert by_title["PPO printed"][2:4] == ["4", str(iqm_over_seeds(means))]
     assert "[" not in by_title["MG printed"][3]
     assert by_title["MG printed"][8] == "25 %"
     section = final_section(results)
