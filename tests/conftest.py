@@ -15,12 +15,25 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from in_process import trained_in_process
+from longest_first import longest_first, make_scheduler, unit_of
 
 from steadyrl.agents.networks import MLP
 
 # The same examples each time, and no timings: a test fails because of the code alone.
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, max_examples=60)
 settings.load_profile("repeatable")
+
+
+def pytest_collection_modifyitems(items):
+    """Files with long tests come first."""
+    rank = longest_first(item.nodeid for item in items)
+    items.sort(key=lambda item: rank[unit_of(item.nodeid)])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With `--dist loadfile`, a process takes the next file in this order."""
+    return make_scheduler(config, log) if config.option.dist == "loadfile" else None
 
 
 MEMORY_MAPS = Path("/proc/self/maps")

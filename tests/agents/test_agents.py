@@ -59,6 +59,7 @@ def test_risk_aversion_decides_between_a_gamble_and_a_safe_way(engine):
     assert rewards == [-1, -1, -1, 20], "the shortest safe way"
 
 
+@pytest.mark.slow
 def test_both_engines_estimate_the_same_metrics():
     """Over 200 episodes of a policy that does not change."""
     still = {"policy_learning_rate": 1e-30, "value_learning_rate": 1e-30, "seed": 3, "credit": "trajectory"}
@@ -122,6 +123,7 @@ def test_a_callback_sees_each_round_and_only_false_stops():
     np.testing.assert_array_equal(table(agent), table(uncalled))
 
 
+@pytest.mark.slow
 def test_budgets_are_met_in_whole_rounds():
     by_episodes = MeanGini(maze()).learn(total_episodes=101, progress_bar=False)
     assert by_episodes.episodes == 150

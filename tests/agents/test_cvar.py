@@ -110,6 +110,7 @@ def learned(kind, **settings):
     return exact.return_distribution(GAMBLE, agent.probabilities(), 1.0)
 
 
+@pytest.mark.slow
 def test_capping_learns_what_the_mean_does_not():
     safe, risky = learned(CVaR), learned(Reinforce)
     assert safe.cvar(0.1) > 1.5

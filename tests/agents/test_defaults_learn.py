@@ -7,16 +7,21 @@ from benchmarks.learning import defaults
 pytestmark = pytest.mark.slow
 CASES = [("FrozenLake-v1", agent) for agent in ("REINFORCE", "MG with PPO", "Q-learning")]
 CASES += [("FrozenLake-v1, not slippery", agent) for agent in ("REINFORCE", "Q-learning")]
+CASES += [("CliffWalking-v1", "Q-learning")]  # Taxi: see `test_q_learning_solves_the_masked_taxi`.
+FEWER = {
+    ("FrozenLake-v1", "MG with PPO"): 10_000,
+    ("FrozenLake-v1", "Q-learning"): 6_000,
+    ("FrozenLake-v1, not slippery", "REINFORCE"): 5_000,
+    ("FrozenLake-v1, not slippery", "Q-learning"): 5_000,
+    ("CliffWalking-v1", "Q-learning"): 2_000,
+}
+"""Episodes that are enough on the seeds 0, 1 and 2."""
 
 
 @pytest.mark.parametrize(("env", "agent"), CASES)
-def test_frozen_lake(env, agent):
-    assert defaults.run(env, agent, seed=0)["evaluation"] > defaults.TABLES[env][2]
-
-
-@pytest.mark.parametrize("env", ["Taxi-v4", "CliffWalking-v1"])
-def test_q_learning(env):
-    assert defaults.run(env, "Q-learning", seed=0)["evaluation"] > defaults.TABLES[env][2]
+def test_tables(env, agent):
+    episodes = FEWER.get((env, agent), defaults.EPISODES)
+    assert defaults.run(env, agent, seed=0, episodes=episodes)["evaluation"] > defaults.TABLES[env][2]
 
 
 def test_ppo_in_pendulum():

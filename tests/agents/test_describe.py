@@ -146,7 +146,10 @@ def test_repr_without_an_id_and_without_an_environment(tmp_path):
     assert repr(DQN(wrapped)) == "<DQN on CartPole-v1, seed 0, untrained>"
     agent = MeanGini(Walk(), seed=1)
     agent.save(tmp_path / "walk.steady")
-    assert repr(steadyrl.load(tmp_path / "walk.steady")) == "<MeanGini without an environment, seed 1, untrained>"
+    loaded = steadyrl.load(tmp_path / "walk.steady")
+    assert repr(loaded) == "<MeanGini without an environment, seed 1, untrained>"
+    with pytest.raises(ValueError, match=r"no environment to play in: load it with load\(path, env="):
+        loaded.play(2, seed=0)
     agent.env = NoSpec(Walk())
     assert repr(agent) == "<MeanGini on Walk, seed 1, untrained>"
     vector = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync")

@@ -109,7 +109,10 @@ def test_settings_of_the_model_and_ones_own():
     assert (twin.train_freq, twin.gradient_steps, twin.exploration_noise, twin.policy_delay) == (4, 4, 0.25, 3)
 
 
-@pytest.mark.parametrize("name", ["PPO, discrete", "A2C, continuous", "DQN", "TD3"])
+@pytest.mark.parametrize(
+    "name",
+    ["DQN", "TD3", *(pytest.param(name, marks=pytest.mark.slow) for name in ("PPO, discrete", "A2C, continuous"))],
+)
 def test_fine_tuning_with_risk_aversion_begins_with_the_model(name, tmp_path):
     kind, make = CASES[name]
     model = kind(make(), num_timesteps=100)

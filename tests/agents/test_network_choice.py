@@ -107,7 +107,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=pytest.mark.slow if case in ("vpg", "dqn") else []) for case in CASES]
+    "case", [pytest.param(case, marks=pytest.mark.slow if case in ("mg", "vpg", "dqn") else []) for case in CASES]
 )
 def test_networks_of_ones_own_resume_exactly(case, tmp_path):
     kind, env, settings = CASES[case]
@@ -176,6 +176,7 @@ def test_a_shared_trunk_learns_values_and_resumes_exactly(env, tmp_path):
     jax.tree.map(np.testing.assert_array_equal, agent.learner, again.learner)
 
 
+@pytest.mark.slow
 def test_a_shared_trunk_follows_both_losses():
     """With advantages of 0 and no entropy bonus the policy has no gradient of its own: layers learn values alone."""
     agent = steadyrl.PPO("CartPole-v1", shared_trunk=True, hidden=(8,), entropy_coefficient=0, value_coefficient=0.5)

@@ -83,6 +83,7 @@ def test_the_risk_part_is_the_measures_own(kind, settings):
         np.testing.assert_allclose(found, 0.7 * 4 * rho * gini_eta(np.array([3, -50, 20, 7])) / 3 / 2, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_steps_fall_linearly_to_a_tenth_in_the_second_half():
     """With one pass the moves of a batch are proportional to the step sizes, all but those of values; batches count."""
     common = {"mean": "ppo", "optimiser": "sgd", "inner_updates": 1, "credit": "trajectory"}

@@ -144,6 +144,7 @@ def test_a_law_that_includes_the_episode_itself_is_biased():
 # A right critic needs to look no further than one step ahead.
 
 
+@pytest.mark.slow
 def test_with_a_right_critic_one_step_of_credit_is_precise_and_nearly_unbiased():
     of, n = line_case(), 10
     truth = -of.gradient("gini_deviation")

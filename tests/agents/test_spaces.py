@@ -48,7 +48,8 @@ def test_the_product_of_heads_sums_logs_and_entropies():
 
 
 @pytest.mark.parametrize(
-    ("make", "mean"), [(switches, "ppo"), (dials, "vpg"), pytest.param(Nested, "ppo", marks=pytest.mark.slow)]
+    ("make", "mean"),
+    [(switches, "ppo"), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((dials, "vpg"), (Nested, "ppo")))],
 )
 def test_save_load_and_predict(make, mean, tmp_path):
     agent = steadyrl.MeanGini(make, mean=mean, seed=1, **SMALL).learn(total_episodes=8, progress_bar=False)
@@ -135,6 +136,7 @@ def test_convolutions_are_xlas(side, stride):
     np.testing.assert_allclose(convolve(images, weight, stride), expected, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_nature_network():
     frames = Box(0, 255, (4, 84, 84), np.uint8)
     network = Architecture("cnn", (512,)).network(frames, 6)
@@ -185,7 +187,7 @@ IMAGE_AGENTS = {
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, marks=[] if case in ("mg", "dqn") else pytest.mark.slow) for case in IMAGE_AGENTS],
+    [pytest.param(case, marks=[] if case == "dqn" else pytest.mark.slow) for case in IMAGE_AGENTS],
 )
 def test_images_stay_bytes_and_resume_exactly(case, tmp_path):
     kind, make, settings = IMAGE_AGENTS[case]
@@ -204,6 +206,7 @@ def test_images_stay_bytes_and_resume_exactly(case, tmp_path):
     jax.tree.map(np.testing.assert_array_equal, agent.learner, again.learner)
 
 
+@pytest.mark.slow
 def test_convolutions_learn_which_half_is_bright():
     agent = steadyrl.PPO(Bright, seed=0, gamma=0.5, hidden=(32,), learning_rate=1e-3, episodes_per_update=8)
     agent.learn(total_episodes=160, progress_bar=False)

@@ -199,7 +199,7 @@ def test_the_time_of_an_update():
 
 @pytest.mark.slow
 def test_sweeps_end_with_the_same_bits(capsys):
-    finished_runs.main(["--runs", "2", "--episodes", "20", "--only", "sweep again", "one by one"])
+    finished_runs.main(["--runs", "1", "--episodes", "20", "--only", "sweep again", "one by one"])
     printed = capsys.readouterr().out
     assert "sweep again: the same bits as sweep" in printed
     assert "one by one" in printed

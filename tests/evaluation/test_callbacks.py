@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from toy_envs import TINY, Gamble, walk
 
-import steadyrl
 from steadyrl import DQN, MeanGini, QLearning, Reinforce, Tamar, evaluate, learn_together, load
 from steadyrl.evaluation.callbacks import CallEvery, EvaluateEvery, StopWhen
 
@@ -221,6 +220,7 @@ def test_what_cannot_be_evaluated_is_refused_at_the_first_record():
         learn(maze(), 50, quiet(50, criterion=lambda report: math.nan))
 
 
+@pytest.mark.slow  # Compiles for a range.
 def test_a_range_of_lambdas_is_evaluated_at_the_one_that_is_asked_for():
     agent = MeanGini(MAZE, risk_aversion=(0.0, 2.0))
     with pytest.raises(ValueError, match=r"mg learns for a range of lambdas: pass EvaluateEvery\(risk_aversion="):
@@ -338,17 +338,6 @@ def test_callbacks_and_loggers_in_a_run_folder(tmp_path):
 
 
 # The page.
-
-
-def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    examples = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
-    assert len(examples) >= 4
-    names = {}
-    for example in examples:
-        exec(compile(example, str(DOCS), "exec"), names)
-    assert steadyrl.load("best.steady").episodes
-    assert (tmp_path / "runs" / "maze").is_dir()
 
 
 @pytest.mark.slow  # Programs of five methods are compiled.

@@ -1,5 +1,6 @@
 """The recipes in examples/: their environments have the returns that can be worked out by hand, and the scripts run."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -93,11 +94,24 @@ def test_the_price_of_half_of_the_risk():
     assert price_of_half(Frontier(points[:1], "somewhere")).startswith("No policy here has half")
 
 
+OPTIONS = ["--episodes", "32", "--seeds", "1", "--risk-aversion", "1", "--evaluation-episodes", "20", "--out", "runs"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ENVS)
-def test_the_scripts_run(name, tmp_path):
-    options = ["--episodes", "32", "--seeds", "1", "--risk-aversion", "1", "--evaluation-episodes", "20"]
-    command = [sys.executable, str(EXAMPLES / f"{name}.py"), *options, "--out", str(tmp_path / "runs")]
+def test_a_script_runs_in_any_folder(tmp_path):
+    """Its processes find the environment in the file of the script."""
+    command = [sys.executable, str(EXAMPLES / "inventory.py"), *OPTIONS]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert "Gini deviation" in done.stdout
+    assert (tmp_path / "runs" / "inventory.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("name", ["portfolio", "fragile_robot"])
+def test_the_other_scripts_run(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", *OPTIONS])
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    assert "Gini deviation" in capsys.readouterr().out
     assert (tmp_path / "runs" / f"{name}.png").stat().st_size > 10_000

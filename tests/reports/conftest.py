@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from browser_page import open_page, resize
 from report_runs import GOALS, METHODS, cannot, train
 
 from steadyrl.envs.resolve import resolve
@@ -46,3 +47,11 @@ def results(tmp_path_factory):
 @pytest.fixture(scope="session")
 def page(results, tmp_path_factory):
     return write_report(results, tmp_path_factory.mktemp("page") / "new" / "page.html", episodes=100)
+
+
+@pytest.fixture
+def browser(chromium, page):
+    """The page as it opens, at 1280 pixels."""
+    resize(chromium, 1280)
+    open_page(chromium, page)
+    return chromium

@@ -143,19 +143,17 @@ def test_runs_that_fail_are_left_out_as_long_as_one_of_a_lambda_remains(tmp_path
         steadyrl.calibrate(MAZE, seeds=1, **call)
 
 
-def run_to_the_end(command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.slow
+@pytest.mark.usefixtures("in_process")
 def test_a_killed_search_is_resumed_exactly(tmp_path):
-    command = [sys.executable, "-m", "steadyrl", "calibrate", MAZE, "--gini-at-most", "5", "--episodes", "6000"]
-    command += ["--evaluation-episodes", "50", "--lambdas", "3", "--checkpoint-every", "0", "--risk-aversion", "0:2"]
+    """The one that is killed trains in processes of its own, the others in this one."""
+    command = ["calibrate", MAZE, "--gini-at-most", "5", "--episodes", "6000", "--evaluation-episodes", "50"]
+    command += ["--lambdas", "3", "--checkpoint-every", "0", "--risk-aversion", "0:2"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    run_to_the_end([*command, "--out", str(whole)])
-    process = subprocess.Popen([*command, "--out", str(killed)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
+    main([*command, "--out", str(whole)])
+    started = [sys.executable, "-m", "steadyrl", *command, "--out", str(killed)]
+    process = subprocess.Popen(started, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 600
     # In the middle of a run that began with a trained policy.
     while not any(resume_files(start.parent) for start in killed.rglob(START)):
         assert time.monotonic() < deadline
@@ -163,13 +161,14 @@ def test_a_killed_search_is_resumed_exactly(tmp_path):
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    run_to_the_end([*command, "--out", str(killed)])
+    main([*command, "--out", str(killed)])
     assert results(killed) == results(whole)
     read = lambda out: json.loads((out / "calibration.json").read_text())["points"]  # noqa: E731
     assert read(killed) == read(whole)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("in_process")
 def test_the_maze_by_training(tmp_path):
     """Limit 5: the white path. Limit 8: the risk-neutral policy, through the red cell."""
     options = {"episodes": 30_000, "progress": False, "lambdas": 3, "out": tmp_path}

@@ -42,6 +42,7 @@ def test_every_combination_has_a_run_in_a_folder_named_by_it(tmp_path, capsys):
     assert all((out / name / "checkpoint.steady").read_bytes() == before for name, before in bits.items())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_a_sweep_from_a_file(tmp_path, capsys):
     file = tmp_path / "mine.toml"

@@ -212,17 +212,18 @@ def test_files_of_settings_are_checked(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_killed_search_continues(tmp_path):
-    command = [sys.executable, "-m", "steadyrl", *TUNE, *RANGE, "--trials", "4", "--seeds", "1", "--parallel", "1"]
-    command += ["--out", str(tmp_path / "study")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "NPROC": "1"}) as process:
+@pytest.mark.usefixtures("in_process")
+def test_a_killed_search_continues(tmp_path, capsys):
+    command = [*TUNE, *RANGE, "--trials", "4", "--seeds", "1", "--parallel", "1", "--out", str(tmp_path / "study")]
+    started = [sys.executable, "-m", "steadyrl", *command]
+    with subprocess.Popen(started, stderr=subprocess.PIPE, text=True, env={**os.environ, "NPROC": "1"}) as process:
         for line in process.stderr:
             if "tune: 2 of 4" in line:
                 break
         time.sleep(1)
         process.send_signal(signal.SIGKILL)
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "4 trials complete" in " ".join(done.stdout.split())
+    main(command)
+    assert "4 trials complete" in " ".join(capsys.readouterr().out.split())
     numbers = sorted(path.name for path in Path(tmp_path / "study" / "trials").iterdir())
     assert numbers == ["0000", "0001", "0002", "0003"]
 

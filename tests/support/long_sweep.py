@@ -40,7 +40,7 @@ def results(out):
 def stopped(command, out, signal):
     """Start a sweep, and stop it by a signal when two runs have a checkpoint; its status and what it printed."""
     process = subprocess.Popen([sys.executable, "-m", "steadyrl", *command, "--out", str(out)], stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while len([folder for folder in out.rglob("seed*") if resume_files(folder)]) < 2:
         assert time.monotonic() < deadline
         assert process.poll() is None, process.stderr.read().decode()

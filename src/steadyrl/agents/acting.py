@@ -114,6 +114,8 @@ class ActingAgent:
 
     def play(self, episodes: int, seed: int, deterministic: bool = False) -> Episodes:
         """Whole episodes of the learned policy in the agent's own environment."""
+        if self.env is None:
+            raise ValueError("this agent has no environment to play in: load it with load(path, env=...).")
         compiled = self.play_compiled(self.env, episodes, seed, deterministic)
         compiled = compiled or self.play_in_jax(self.env, play_seeds(seed, episodes), deterministic)
         if compiled is not None:
