@@ -162,7 +162,8 @@ def test_a_policy_that_remembers():
 @pytest.mark.slow
 def test_cartpole_without_velocities():
     """The same budget for all; without a memory, returns stay near 50 (docs/networks.md)."""
-    cases = {"gru": (steadyrl.PPO, "gru"), "mlp": (steadyrl.PPO, "mlp"), "mg": (steadyrl.MeanGini, "gru")}
+    dense = {"hidden": (64, 64)}
+    cases = {"gru": (steadyrl.PPO, "gru"), "mlp": (steadyrl.PPO, dense), "mg": (steadyrl.MeanGini, "gru")}
     returns = {}
     for name, (kind, network) in cases.items():
         agent = kind(cart_without_velocities, network=network, seed=0)
