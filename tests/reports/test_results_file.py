@@ -118,7 +118,11 @@ def test_a_damaged_file_is_an_error_in_one_line(written, change, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", gzip.compress(b"[1]"), gzip.compress(b"{")])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{}", gzip.compress(b"[1]"), gzip.compress(b"{")],
+    ids=["empty", "not compressed", "a list", "not JSON"],
+)
 def test_another_file_is_an_error(tmp_path, content):
     (tmp_path / "x.json.gz").write_bytes(content)
     with pytest.raises(ValueError, match=r"is no results\.json\.gz"):
