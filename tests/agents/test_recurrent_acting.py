@@ -136,7 +136,7 @@ def test_predict_for_several_environments():
     [
         (
             {"state": np.zeros((2, SIZE))},
-            r"a finite array of shape \(3, 5\). Pass the state that predict returned last",
+            r"array of shape \(3, 5\). Pass the state that predict returned last",
         ),
         ({"state": np.zeros((3, SIZE), int)}, r"a finite array of shape \(3, 5\)"),
         ({"state": (np.zeros((1, 3, SIZE)), np.zeros((1, 3, SIZE)))}, r"a finite array of shape \(3, 5\)"),

@@ -17,8 +17,8 @@ def state_rows(state: Any, episode_start: Any, shape: tuple[int, ...], size: int
         given = np.asarray(state)
         if given.shape != rows.shape or not np.issubdtype(given.dtype, np.floating) or not np.isfinite(given).all():
             raise ValueError(
-                f"state={shown(state)}: the hidden state of such an observation is a finite array of shape {rows.shape}. "
-                "Pass the state that predict returned last, or None where episodes start."
+                f"state={shown(state)}: the hidden state of such an observation is a finite array of shape "
+                f"{rows.shape}. Pass the state that predict returned last, or None where episodes start."
             )
         rows[...] = given
     if episode_start is not None:
