@@ -45,7 +45,7 @@ class ClippedSettings(PolicyGradientSettings):
         by_network(table=5, mlp=10), "M: passes over each batch of episodes.", least=1, aliases=("n_epochs",)
     )
     minibatch_size: int = setting(
-        Rule(_minibatch_size, "0 for a table, 64 for a network; a quarter of the episodes with network='gru'"),
+        Rule(_minibatch_size, "0 for a table, 64 for a network, a quarter of n for a GRU"),
         "Steps for each update of policy and values, drawn from the batch without replacement, or whole episodes with "
         "network='gru'; with 0, the whole batch for the policy and each trajectory in turn for the values, as in "
         "Algorithm 2.",
