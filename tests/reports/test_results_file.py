@@ -118,6 +118,32 @@ def test_a_damaged_file_is_an_error_in_one_line(written, change, message):
     assert "\n" not in str(caught.value)
 
 
+def renamed_figure(name):
+    def change(content):
+        figures = content["experiment"]["figures"]
+        figures[name] = figures.pop("risk_curves")
+
+    return change
+
+
+NAMES = {
+    "figure in the parent folder": (renamed_figure("../risk_curves"), "figures: '../risk_curves' cannot be a name"),
+    "figure with a whole path": (renamed_figure("/tmp/risk_curves"), "figures: '/tmp/risk_curves' cannot be a name"),
+    "figure with a line break": (renamed_figure("risk\n"), r"figures: 'risk\\n' cannot be a name"),
+    "figure without a name": (renamed_figure(""), "figures: '' cannot be a name"),
+    "method": (lambda c: c["experiment"]["methods"][0].update(name="../mg"), r"methods: '\.\./mg' cannot be a name"),
+    "variant": (lambda c: c["experiment"]["variants"][0].update(name=".."), r"variants: '\.\.' cannot be a name"),
+    "experiment": (lambda c: c["experiment"].update(name="a/b"), "experiment: 'a/b' cannot be a name"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), NAMES.values(), ids=NAMES)
+def test_a_name_that_would_be_another_path_is_an_error(written, change, message):
+    changed(written, change)
+    with pytest.raises(ValueError, match=message):
+        read_results(written)
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"{}", gzip.compress(b"[1]"), gzip.compress(b"{")],

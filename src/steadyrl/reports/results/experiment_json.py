@@ -7,6 +7,8 @@ are, and how often was recorded, follows from the curves.
 from __future__ import annotations
 
 import dataclasses
+import re
+import reprlib
 from typing import Any
 
 from steadyrl.runs.experiment import Experiment, Method, Row, Scale, Sensitivity, Variant
@@ -14,6 +16,14 @@ from steadyrl.runs.toml_file import from_table, part_of
 
 _TEXTS = ("name", "title", "env", "engine")
 _OF_METHODS = ("name", "agent", "title", "source", "settings")
+_NAME = r"[A-Za-z0-9_-]+"
+_NAMES = {
+    "experiment": _NAME,
+    "figures": _NAME,
+    "methods": rf"{_NAME}(=[0-9.e+-]+)?",
+    "variants": r"[A-Za-z0-9_-][A-Za-z0-9_ .=+-]*",
+}
+"""What names may be. They become names of files and folders, and a results file may come from anybody."""
 
 
 def experiment_to_json(experiment: Experiment) -> dict[str, Any]:
@@ -42,7 +52,7 @@ def experiment_from_json(content: Any) -> Experiment:
         raise ValueError("it has no experiment")
     figures = part_of(content, "figures", dict)
     name, title, env, engine = (part_of(content, key, str) for key in _TEXTS)
-    return Experiment(
+    experiment = Experiment(
         name=name,
         title=title,
         env=env,
@@ -57,6 +67,21 @@ def experiment_from_json(content: Any) -> Experiment:
             for figure in figures
         },
     )
+    _check_names(experiment)
+    return experiment
+
+
+def _check_names(experiment: Experiment) -> None:
+    named: dict[str, list[str]] = {
+        "experiment": [experiment.name],
+        "figures": [*experiment.figures],
+        "methods": [method.name for method in experiment.methods],
+        "variants": [variant.name for variant in experiment.variants],
+    }
+    for part, names in named.items():
+        for name in names:
+            if not re.fullmatch(_NAMES[part], name):
+                raise ValueError(f"{part}: {reprlib.repr(name)} cannot be a name: use letters, digits, _ and -")
 
 
 def _method(table: dict[str, Any]) -> Method:
