@@ -109,7 +109,7 @@ class Pages:
         made = source.results.provenance
         lines = [
             f"Numbers are interquartile means over seeds, from {link} (runs until {made.date}"
-            + f", commit {made.commit[:10]}" * bool(made.commit)
+            + f", {short_commits(made.commit)}" * bool(made.commit)
             + "). To draw its tables and figures, and to train it:",
         ]
         commands = f"    steadyrl reproduce {domain.name} --from docs/results/{source.origin}\n    {made.command}"
@@ -146,6 +146,12 @@ class Pages:
         rows += [[f"{NOT_RUN}: {', '.join(waiting)}", "", "", "", "", ""]] if waiting else []
         head = ["environment", "seeds", "return", "Gini deviation", "what to look at", "claims that hold"]
         return table(head, rows)
+
+
+def short_commits(commits: str) -> str:
+    """For example commit 0123456789, or commits 0123456789, 9876543210+changes."""
+    found = [commit.partition("+") for commit in commits.split()]
+    return f"commit{'s' * (len(found) > 1)} {', '.join(number[:10] + plus + note for number, plus, note in found)}"
 
 
 def _numbers(tried: Tried) -> str:

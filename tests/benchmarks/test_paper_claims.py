@@ -12,7 +12,7 @@ from steadyrl.reports.results.file import write_results
 from steadyrl.runs.experiment import load_experiment, names
 from studies.paper_claims.claims_file import read_claims
 from studies.paper_claims.measured import Measured, PageSource, ResultsSource
-from studies.paper_claims.page import Pages, draw_figures, with_block
+from studies.paper_claims.page import Pages, draw_figures, short_commits, with_block
 from studies.paper_claims.rules import (
     FAILS,
     HOLDS,
@@ -177,6 +177,12 @@ def test_figures_of_a_results_file_are_drawn_beside_it(published):
     drawn = {path.name for path in draw_figures(published, "half_cheetah")}
     ends = ("", "_td", "_risk", "_td_risk", "_returns")
     assert drawn == {f"half_cheetah{end}.png" for end in ends}
+
+
+def test_all_commits_of_the_runs_are_shown():
+    one, two = "0123456789abcdef", "9876543210abcdef+changes"
+    assert short_commits(one) == "commit 0123456789"
+    assert short_commits(f"{one} {two} unknown") == "commits 0123456789, 9876543210+changes, unknown"
 
 
 def test_a_page_without_marks_is_an_error():

@@ -72,6 +72,22 @@ def test_a_folder_and_its_file_are_drawn_alike(trained, tmp_path, capsys):
     assert (tmp_path / "one" / "summary.md").read_text() == (trained / "summary.md").read_text()
 
 
+def test_runs_that_do_not_say_their_commit_are_not_given_that_of_the_publishing_code(trained, tmp_path):
+    from shutil import copytree
+
+    copy = tmp_path / "maze"
+    copytree(trained, copy)
+    for number, path in enumerate(sorted(copy.rglob("config.json"))):
+        config = json.loads(path.read_text())
+        assert config.pop("versions")
+        config["commit"] = "0123abc+changes" if number == 0 else None
+        path.write_text(json.dumps(config))
+    run("reproduce", "maze", "--from", copy, "--evaluation-episodes", 20)
+    made = read_results(copy / "results.json.gz").provenance
+    assert (made.commit, made.versions) == ("0123abc+changes unknown", {})
+    assert f"{made.date}; commit 0123abc+changes unknown\n" in (copy / "summary.md").read_text()
+
+
 def test_incomplete_and_other_runs_are_left_out(trained, tmp_path, capsys):
     from shutil import copytree
 

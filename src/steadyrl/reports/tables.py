@@ -198,11 +198,11 @@ def write_summary(
         rows.append([cell.variant.name, _row_title(cell, seeds), *values])
     lines = [headings, ["---"] * len(headings), *rows]
     packages = ", ".join(f"{name} {version}" for name, version in made.versions.items())
-    commit = f"; commit {made.commit}" * bool(made.commit)
+    commit = f"commit {made.commit}" * bool(made.commit)
     text = [
         f"{_title(experiment, recorded)}.",
         f"    {made.command}",
-        textwrap.fill(f"{made.date}; {packages}{commit}", 110),
+        textwrap.fill("; ".join(part for part in (made.date, packages, commit) if part), 110),
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
         *_legend(columns),
         "\n".join(f"- {_settings_sentence(experiment, method)}" for method in experiment.methods),
