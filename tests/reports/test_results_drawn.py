@@ -5,11 +5,12 @@ import pytest
 from example_results import example_results, policy
 from PIL import Image
 
+from steadyrl.evaluation.seed_resamples import interquartile_mean
 from steadyrl.reports.figures.distributions import draw_distributions, pooled_quantiles
 from steadyrl.reports.final_table import final_section, final_table, over_seeds
 from steadyrl.reports.results.draw import draw_results
 from steadyrl.reports.results.file import read_results, write_results
-from steadyrl.reports.seed_statistics import iqm_over_seeds
+from steadyrl.reports.seed_statistics import COVERAGE, iqm_over_seeds
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,14 @@ def test_interquartile_means_and_their_intervals():
     # The IQM of normal values has 1.09 times the standard error of their mean.
     assert high - low == pytest.approx(2 * 1.96 * 1.09 / 20, rel=0.15)
     assert over_seeds("landed_rate", np.array([0.5, 0.5])) == "50 %"
+
+
+@pytest.mark.parametrize(("seeds", "percent"), COVERAGE.items())
+def test_intervals_of_few_seeds_hold_the_mean_less_often_than_their_level(seeds, percent):
+    rng, level = np.random.default_rng(seeds), [0.025, 0.975]
+    drawn = [values[rng.integers(seeds, size=(500, seeds))] for values in rng.normal(size=(1500, seeds))]
+    ends = np.quantile(interquartile_mean(np.array(drawn)), level, axis=1)
+    assert 100 * ((ends[0] <= 0) & (ends[1] >= 0)).mean() == pytest.approx(percent, abs=4)
 
 
 def test_quantiles_of_several_seeds_are_those_of_all_returns():
