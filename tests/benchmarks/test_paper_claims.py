@@ -154,7 +154,9 @@ WORKS, FAILING, UNDECIDED = number(0.95, 1), number(0, 0.5), number(0.5, 1)
     ],
 )
 def test_lambdas_are_compared_where_both_methods_have_tried_them(mg, td3, verdict, answer):
-    claim = Claim("half_cheetah", "lambdas", "App.", "x.png", (Condition("apart", "mg_printed", "goal", than=("td3",)),))
+    claim = Claim(
+        "half_cheetah", "lambdas", "App.", "x.png", (Condition("apart", "mg_printed", "goal", than=("td3",)),)
+    )
     judged = judge(claim, Sweeps(mg_printed=mg, td3=td3), [{}])
     assert judged.verdict == verdict
     assert [tried.answer for tried in judged.tried] == [answer] * (verdict != NOT_RUN)

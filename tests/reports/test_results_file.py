@@ -94,6 +94,27 @@ def changed(path, change):
     path.write_bytes(gzip.compress(json.dumps(content).encode()))
 
 
+def figure(content):
+    return content["experiment"]["figures"]["risk_curves"]
+
+
+def studied(content, **changed):
+    scale = {"seeds": 1, "episodes": 1, "episodes_per_record": 1, "episodes_per_evaluation": 1}
+    study = {"setting": "risk_aversion", "values": {"mg_printed": [[1.0, {}]]}, "scale": scale}
+    content["experiment"]["figures"]["sensitivity"] = [{"metric": "return", "label": "return"}]
+    content["experiment"]["sensitivity"] = {**study, **changed}
+
+
+STUDIES = {
+    "without values": ({"values": {"mg_printed": []}}, "sensitivity.values.mg_printed: it has no value"),
+    "with text": ({"values": {"mg_printed": [["x", {}]]}}, "values.mg_printed: a number is needed, not 'x'"),
+    "with a number alone": ({"values": {"mg_printed": [1.0]}}, "mg_printed: a value and a table are needed, not 1.0"),
+    "without methods": ({"values": {"new": [[1.0, {}]]}}, "sensitivity: it has 0 methods"),
+    "of another setting": ({"setting": "agent"}, "methods.mg_printed.agent: a number is needed, not None"),
+    "without a scale": ({"scale": None}, "sensitivity.scale: a table is needed, not None"),
+}
+
+
 DAMAGE = {
     "no cells": (lambda c: c.pop("cells"), r"is damaged: 'cells' is missing\."),
     "a curve too short": (lambda c: c["cells"][0]["training"]["variance"][0].pop(), r"is damaged: .*"),
@@ -106,6 +127,32 @@ DAMAGE = {
     "no method": (lambda c: c["cells"][0].update(method="new"), "is damaged: 'new' is missing"),
     "no budget": (lambda c: c["experiment"]["methods"][0].pop("budget"), "damaged: methods.budget: a table is needed"),
     "newer": (lambda c: c.update(version=99), r"newer steadyrl \(version 99 of results files\): upgrade"),
+    "version as text": (lambda c: c.update(version="1"), r"is damaged: '1' is no version of results files\."),
+    "version 0": (lambda c: c.update(version=0), r"is damaged: 0 is no version"),
+    "versions": (lambda c: c["provenance"].update(versions=[1]), "provenance.versions: a table is needed, not"),
+    "a version": (
+        lambda c: c["provenance"]["versions"].update(jax=1),
+        "provenance.versions.jax: text is needed, not 1",
+    ),
+    "no commit": (lambda c: c["provenance"].pop("commit"), "provenance.commit: text is needed, not None"),
+    "rows of": (lambda c: figure(c)[0].update(of="played"), "figures.risk_curves: of is 'played', not 'training' or"),
+    "no rows": (lambda c: figure(c).clear(), "figures.risk_curves: it has 0 rows"),
+    "many rows": (lambda c: figure(c).extend(figure(c)[:1] * 99), "figures.risk_curves: it has 10. rows"),
+    "a budget of text": (
+        lambda c: c["experiment"]["methods"][0].update(budget={"episodes": "9"}),
+        "methods.budget.episodes: a whole number is needed, not '9'",
+    ),
+    "a sweep in a sweep": (lambda c: c.update(sweep=dict(c, sweep=dict(c))), "sensitivity study has another one"),
+    "no counter": (lambda c: c["cells"][0]["training"].pop("episodes"), "curves have no episodes"),
+    "a seed without end": (lambda c: c["cells"][0].update(seeds=[float("inf")]), "is damaged: .*infinity"),
+    "a method twice": (
+        lambda c: c["experiment"]["methods"].append(c["experiment"]["methods"][0]),
+        "methods: 11 are named; from 1 to 200 are possible, of different names",
+    ),
+    **{
+        f"sensitivity {name}": (lambda c, study=study: studied(c, **study), message)
+        for name, (study, message) in STUDIES.items()
+    },
     "other kind": (lambda c: c.update(kind="frontier"), "is no results.json.gz of `steadyrl reproduce`"),
 }
 
@@ -116,6 +163,27 @@ def test_a_damaged_file_is_an_error_in_one_line(written, change, message):
     with pytest.raises(ValueError, match=message) as caught:
         read_results(written)
     assert "\n" not in str(caught.value)
+
+
+def test_a_sensitivity_study_is_read(written):
+    changed(written, studied)
+    assert read_results(written).experiment.sensitivity.values == {"mg_printed": {1.0: {}}}
+
+
+def test_a_small_file_does_not_unpack_to_much_memory(written):
+    def many_seeds(content):
+        row = [list(range(10_000))]
+        content["cells"][0].update(seeds=[0] * 10_000, training={"episodes": row, "timesteps": row}, policies=[])
+
+    changed(written, many_seeds)
+    with pytest.raises(ValueError, match="curves of 10,000 seeds with 10,000 points are larger than 1,000,000 numbers"):
+        read_results(written)
+
+
+def test_counters_of_all_seeds_take_the_memory_of_one(written):
+    episodes = next(iter(read_results(written).cells.values())).recorded.training["episodes"]
+    assert episodes.shape[0] == 3
+    assert episodes.strides[0] == 0
 
 
 def renamed_figure(name):

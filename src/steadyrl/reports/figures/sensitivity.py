@@ -33,7 +33,7 @@ def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curve
         for number, row in enumerate(rows):
             panel = axes[number, column]
             panel.set_ylabel(row.label if column == 0 else "")
-            if max(values) / min(values) > 10:
+            if min(values) > 0 and max(values) / min(values) > 10:
                 panel.set_xscale("log")
             for colour, variant in zip(COLOURS, experiment.variants, strict=False):
                 cells = [curves.get((variant.name, f"{method.name}={value:g}"), {}) for value in values]
