@@ -35,7 +35,8 @@ for none of them, and open otherwise. A claim **holds** if its conditions are tr
 prints, **holds as printed only** if other settings refute it, **holds with other settings** if it needs them, **does
 not hold** if one of them is false as printed, and is **inconclusive** otherwise. Methods called "printed" have the
 settings of the paper's appendix. The sensitivity study varies calibrated settings: a claim about it holds with other
-settings at most, and methods are compared at the lambdas that both have tried. The conditions are in [claims.toml](../../studies/paper_claims/claims.toml)."""
+settings at most, and methods are compared at the lambdas that both have tried. The conditions are
+in [claims.toml](../../studies/paper_claims/claims.toml)."""
 SEEDS_RULE = """With fewer than {least} seeds a condition is always open. Bootstrap intervals over few seeds are too
 narrow: for normally distributed values, the nominal 95 % interval covers the mean in {coverage} of samples."""
 

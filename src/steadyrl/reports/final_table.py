@@ -10,7 +10,7 @@ from rich.table import Table
 from steadyrl.evaluation.risk_report import number_text
 from steadyrl.reports.results.results import Cell, Results
 from steadyrl.reports.seed_statistics import MIN_SEEDS, iqm_over_seeds
-from steadyrl.reports.terminal import print_table
+from steadyrl.reports.terminal import plain, print_table
 
 _RETURNS = {"mean": "return", "gini_deviation": "GD", "variance": "variance", "cvar_10": "CVaR 10 %"}
 """Measures of the returns, and their headings."""
@@ -86,8 +86,8 @@ def print_final_table(results: Results) -> None:
     for heading in ("", "seeds", *(_RETURNS[name] for name in ("mean", "gini_deviation"))):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for variant in dict.fromkeys(row[0] for row in rows[1:]):
-        table.add_row(variant)
+        table.add_row(plain(variant))
         for row in (row for row in rows[1:] if row[0] == variant):
-            table.add_row(f" {row[1]}", *row[2:5])
+            table.add_row(f" {plain(row[1])}", *row[2:5])
         table.add_section()
     print_table(table)
