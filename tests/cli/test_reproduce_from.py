@@ -165,6 +165,8 @@ def test_mistakes_are_errors_in_one_line(trained, tmp_path, capsys):
     assert "holds no complete run of maze" in error_of(capsys, "maze", "--from", tmp_path)
     assert "is no results.json.gz" in error_of(capsys, "maze", "--from", trained / "summary.md")
     assert "--seeds: nothing is trained with --from" in error_of(capsys, "maze", "--from", file, "--seeds", 3)
+    assert "--on: nothing is trained with --from" in error_of(capsys, "maze", "--from", file, "--on", "ray")
+    assert "--open: no page is written with --from" in error_of(capsys, "maze", "--from", file, "--open")
     assert "--agents: that takes the folder" in error_of(capsys, "maze", "--from", file, "--agents", "mg")
     assert "--evaluation-episodes 1:" in error_of(capsys, "maze", "--from", trained, "--evaluation-episodes", 1)
     assert "unknown experiment 'mace'. Did you mean 'maze'?" in error_of(capsys, "mace", "--from", file)

@@ -1,5 +1,6 @@
 """results.json.gz: small, the same bytes for the same results, and an error in one line for anything else."""
 
+import dataclasses
 import gzip
 import json
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from example_results import example_results
 
+from steadyrl.reports.results.collect import without_folders
 from steadyrl.reports.results.compact import downsample, fixed, significant
 from steadyrl.reports.results.file import read_results, write_results
 from steadyrl.reports.tables import columns_of
@@ -47,6 +49,29 @@ def test_what_is_read_is_what_was_written(results, written):
             assert new.greedy_mean == pytest.approx(old.greedy_mean, rel=1e-4)
             assert new.episode_metrics == {"visiting_rate": 0.25, "distance": 12.0}
             np.testing.assert_allclose(new.quantiles, old.quantiles, atol=0.06)
+
+
+def test_small_quantiles_beside_large_ones_are_kept(results, tmp_path):
+    key, cell = next(iter(results.cells.items()))
+    quantiles = np.geomspace(1e-3, 1e6, 101)
+    cell = cell._replace(policies=tuple(one._replace(quantiles=quantiles) for one in cell.policies))
+    write_results(dataclasses.replace(results, cells={**results.cells, key: cell}), tmp_path / "x.json.gz")
+    read = read_results(tmp_path / "x.json.gz").cells[key].policies[0]
+    np.testing.assert_allclose(read.quantiles, quantiles, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("steadyrl reproduce maze --out 'my results' --seeds 3", "steadyrl reproduce maze --seeds 3"),
+        ("steadyrl reproduce maze --agents-to=/home/me/a --out=x", "steadyrl reproduce maze"),
+        ("steadyrl reproduce maze --agents_to /home/me/a", "steadyrl reproduce maze"),
+        ("steadyrl reproduce maze --agents mg --out", "steadyrl reproduce maze --agents mg"),
+        ("steadyrl reproduce 'maze", ""),
+    ],
+)
+def test_commands_are_kept_without_the_folders_of_a_machine(command, kept):
+    assert without_folders(command) == kept
 
 
 def test_the_same_results_have_the_same_bytes(results, written, tmp_path):

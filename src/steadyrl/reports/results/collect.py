@@ -24,6 +24,9 @@ SENSITIVITY = "sensitivity"
 UNKNOWN_COMMIT = "unknown"
 """Of runs that do not say which code they were made with. The code that collects them may be another one."""
 
+_FOLDERS = ("--out", "--agents-to")
+"""Options that are followed by a folder."""
+
 
 def greedy_episodes(episodes: int) -> int:
     """How many episodes are played with the most likely actions, where the stochastic policy plays `episodes`."""
@@ -105,17 +108,24 @@ def _provenance(configs: list[dict[str, Any]]) -> Provenance:
     last = max(configs, key=lambda config: str(config.get("started", "")))
     commits = {str(config.get("commit") or UNKNOWN_COMMIT) for config in configs}
     return Provenance(
-        command=_without_folder(str(last.get("command", ""))),
+        command=without_folders(str(last.get("command", ""))),
         date=str(last.get("started", ""))[:10],
         versions={name: str(version) for name, version in (last.get("versions") or {}).items()},
         commit=" ".join(sorted(commits)),
     )
 
 
-def _without_folder(command: str) -> str:
-    """A command without --out, whose folder is that of somebody's machine."""
-    words = shlex.split(command)
-    if "--out" in words:
-        place = words.index("--out")
-        del words[place : place + 2]
-    return shlex.join(word for word in words if not word.startswith("--out="))
+def without_folders(command: str) -> str:
+    """A command without the folders of somebody's machine that results went to; empty if it cannot be split."""
+    try:
+        words = iter(shlex.split(command))
+    except ValueError:  # A quotation mark without its end: the config was edited.
+        return ""
+    kept = []
+    for word in words:
+        option, equals, _ = word.partition("=")
+        if option.replace("_", "-") not in _FOLDERS:
+            kept.append(word)
+        elif not equals:
+            next(words, None)
+    return shlex.join(kept)

@@ -164,7 +164,7 @@ def _policy_to_json(policy: FinalPolicy) -> dict[str, Any]:
         "returns": rounded(policy.returns),
         "discounted": rounded(policy.discounted),
         "episode_metrics": rounded(policy.episode_metrics),
-        "quantiles": fixed(policy.quantiles),
+        "quantiles": [significant(float(quantile), CURVE_DIGITS) for quantile in policy.quantiles],
         "greedy_mean": significant(policy.greedy_mean),
     }
 
