@@ -97,6 +97,8 @@ def test_the_table_of_final_policies_has_iqms_of_seeds(results):
     assert by_title["MG printed"][8] == "25 %"
     section = final_section(results)
     assert "Of fewer than 3 seeds" in section
+    assert "Intervals of fewer than 5 seeds are too narrow: with 3 seeds they cover the mean in about 74 %" in section
+    assert "too narrow" not in final_section(example_results(seeds=5))
     assert final_section(example_results(evaluated=False)) == ""
 
 

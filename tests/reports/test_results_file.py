@@ -51,6 +51,16 @@ def test_what_is_read_is_what_was_written(results, written):
             np.testing.assert_allclose(new.quantiles, old.quantiles, atol=0.06)
 
 
+def test_the_sensitivity_study_is_part_of_the_file(tmp_path):
+    maze = example_results("maze", seeds=1)
+    both = dataclasses.replace(maze, sweep=example_results("maze", seeds=2, evaluated=False, study=True))
+    write_results(both, tmp_path / "maze.json.gz")
+    read = read_results(tmp_path / "maze.json.gz")
+    assert read.experiment.sensitivity == maze.experiment.sensitivity
+    assert read.sweep.cells.keys() == both.sweep.cells.keys()
+    assert ("goal 20", "tamar_calibrated=1e-05") in read.sweep.cells
+
+
 def test_small_quantiles_beside_large_ones_are_kept(results, tmp_path):
     key, cell = next(iter(results.cells.items()))
     quantiles = np.geomspace(1e-3, 1e6, 101)
