@@ -134,9 +134,13 @@ def test_predict_for_several_environments():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"state": np.zeros((2, SIZE))}, r"an array of shape \(3, 5\). Pass the state that predict returned last"),
-        ({"state": np.zeros((3, SIZE), int)}, r"an array of shape \(3, 5\)"),
-        ({"state": (np.zeros((1, 3, SIZE)), np.zeros((1, 3, SIZE)))}, r"an array of shape \(3, 5\)"),
+        (
+            {"state": np.zeros((2, SIZE))},
+            r"array of shape \(3, 5\). Pass the state that predict returned last",
+        ),
+        ({"state": np.zeros((3, SIZE), int)}, r"a finite array of shape \(3, 5\)"),
+        ({"state": (np.zeros((1, 3, SIZE)), np.zeros((1, 3, SIZE)))}, r"a finite array of shape \(3, 5\)"),
+        ({"state": np.full((3, SIZE), np.nan)}, r"a finite array of shape"),
         ({"episode_start": [True, False]}, r"episode_start of shape \(2,\): observations are of shape \(3,\)"),
     ],
 )

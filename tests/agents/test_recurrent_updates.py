@@ -113,21 +113,24 @@ def test_values_at_the_end_know_the_whole_episode(shared_trunk):
 
 
 def test_minibatches_are_of_whole_episodes(monkeypatch):
-    """Each pass takes each episode once, with all of its steps."""
+    """Each pass takes each episode once, with all of its steps, which count alike in long and short minibatches."""
     agent, seen = steadyrl.PPO(Spaces(), **{**PPO, "inner_updates": 1, "target_kl": 0.0}), []
     policy_loss = type(agent.algorithm).policy_loss
 
     def recorded(self, theta, steps, risk_weights):
         jax.debug.callback(lambda x, mask: seen.extend(x[mask.sum(axis=1) > 0, 0, 0]), steps.observations, steps.mask)
         jax.debug.callback(lambda mask: seen_lengths.extend(mask.sum(axis=1)[mask.sum(axis=1) > 0]), steps.mask)
+        jax.debug.callback(lambda shares: seen_shares.extend(shares[shares > 0]), steps.shares)
         return policy_loss(self, theta, steps, risk_weights)
 
-    seen_lengths = []
+    seen_lengths, seen_shares = [], []
     monkeypatch.setattr(type(agent.algorithm), "policy_loss", recorded)
     given = padded_batch(agent, LENGTHS)
     jax.block_until_ready(agent.algorithm.update(agent.learner, given))
     np.testing.assert_array_equal(np.sort(seen), np.sort(given.observations[:, 0, 0]))
     np.testing.assert_array_equal(np.sort(seen_lengths), np.sort(LENGTHS))
+    parts = -(-len(LENGTHS) // PPO["minibatch_size"])
+    np.testing.assert_allclose(seen_shares, np.full(LENGTHS.sum(), parts / LENGTHS.sum()), rtol=1e-6)
 
 
 def test_engines_give_each_episode_one_row(monkeypatch):

@@ -15,10 +15,10 @@ def state_rows(state: Any, episode_start: Any, shape: tuple[int, ...], size: int
     rows = np.zeros((*shape, size), np.float32)
     if state is not None:
         given = np.asarray(state)
-        if given.shape != rows.shape or not np.issubdtype(given.dtype, np.floating):
+        if given.shape != rows.shape or not np.issubdtype(given.dtype, np.floating) or not np.isfinite(given).all():
             raise ValueError(
-                f"state={shown(state)}: the hidden state of such an observation is an array of shape {rows.shape}. "
-                "Pass the state that predict returned last, or None where episodes start."
+                f"state={shown(state)}: the hidden state of such an observation is a finite array of shape "
+                f"{rows.shape}. Pass the state that predict returned last, or None where episodes start."
             )
         rows[...] = given
     if episode_start is not None:
@@ -28,5 +28,5 @@ def state_rows(state: Any, episode_start: Any, shape: tuple[int, ...], size: int
                 f"episode_start of shape {starts.shape}: observations are of shape {shape}. Pass one for each, or one "
                 "for all."
             )
-        rows[starts.reshape(shape) if starts.size > 1 else np.full(shape, starts.item())] = 0
+        rows[starts if starts.shape == shape else np.full(shape, starts.item())] = 0
     return rows.reshape(-1, size)

@@ -30,11 +30,13 @@ class PPOSteps(NamedTuple):
     """1, or 0 in the padding."""
     action_masks: Array | None = None
     """[..., A] bool: which actions were allowed; None for all."""
+    divisor: Array | None = None
+    """By what a sum over the steps is divided; None for how many unmasked ones there are."""
 
     @property
     def shares(self) -> Array:
         """The weight of each step in a mean over all unmasked steps."""
-        return self.mask / jnp.maximum(self.mask.sum(), 1)
+        return self.mask / (jnp.maximum(self.mask.sum(), 1) if self.divisor is None else self.divisor)
 
 
 RiskWeights = Callable[[Array], tuple[Array, Any]]
@@ -164,13 +166,15 @@ def _minibatch_pass(
     learner = learner._replace(risk=state, key=jax.random.key_data(k_next))
     size = min(ppo.settings.minibatch_size, mask.size)
     minibatches = Minibatches.of(k_order, mask, size)
+    # Episodes differ in length: a step counts alike in a short minibatch and in a long one.
+    divisor = steps.mask.sum() / minibatches.parts if ppo.recurrent else None
 
     def body(k: Array, carry: tuple[Learner, Metrics]) -> tuple[Learner, Metrics]:
         learner, sums = carry
         rows, within = minibatches.part(k, size)
         part, part_weights = jax.tree.map(lambda x: x[rows], items)
         within = within.astype(part.mask.dtype)
-        part = part._replace(mask=within[:, None] * part.mask if ppo.recurrent else within)
+        part = part._replace(mask=within[:, None] * part.mask if ppo.recurrent else within, divisor=divisor)
         learner, policy_metrics = ppo.step_policy(learner, part, lambda _: (part_weights, state))
         learner, value_metrics = ppo.step_values(learner, part)
         latest = {**policy_metrics, **value_metrics, "updates": jnp.int32(1)}
