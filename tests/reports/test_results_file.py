@@ -162,6 +162,8 @@ DAMAGE = {
     "no method": (lambda c: c["cells"][0].update(method="new"), "is damaged: 'new' is missing"),
     "no budget": (lambda c: c["experiment"]["methods"][0].pop("budget"), "damaged: methods.budget: a table is needed"),
     "newer": (lambda c: c.update(version=99), r"newer steadyrl \(version 99 of results files\): upgrade"),
+    "cells empty": (lambda c: c["cells"].clear(), r"cells: a list of runs is needed, not \[\]"),
+    "one cell": (lambda c: c.update(cells=c["cells"][0]), r"cells: a list of runs is needed, not \{"),
     "version as text": (lambda c: c.update(version="1"), r"is damaged: '1' is no version of results files\."),
     "version 0": (lambda c: c.update(version=0), r"is damaged: 0 is no version"),
     "versions": (lambda c: c["provenance"].update(versions=[1]), "provenance.versions: a table is needed, not"),

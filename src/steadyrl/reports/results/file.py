@@ -114,7 +114,9 @@ def _cell_to_json(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _cells(content: list[Any], experiment: Experiment) -> Cells:
+def _cells(content: Any, experiment: Experiment) -> Cells:
+    if not isinstance(content, list) or not content:
+        raise ValueError(f"cells: a list of runs is needed, not {reprlib.repr(content)}")
     variants = {variant.name: variant for variant in experiment.variants}
     methods = {method.name: method for method in experiment.methods}
     cells: Cells = {}
