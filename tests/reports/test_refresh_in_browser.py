@@ -38,7 +38,10 @@ def test_the_page_refreshes_itself_and_keeps_its_switches(chromium, tmp_path):
 def test_the_page_follows_runs_while_they_are_made(chromium, tmp_path):
     """`steadyrl report --watch` in a process of its own, begun before there are runs; the browser is not touched."""
     folder = tmp_path / "sweep"
-    command = [sys.executable, "-m", "steadyrl", "report", folder, "--watch", "--every", "1", "--episodes", "20"]
+    # A test run in the background may have been started with Ctrl-C ignored.
+    heed_ctrl_c = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    run = f"{heed_ctrl_c}; from steadyrl.cli.main import main; main()"
+    command = [sys.executable, "-c", run, "report", folder, "--watch", "--every", "1", "--episodes", "20"]
     with subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
         try:
             assert "there is no such folder" in watching.stderr.readline()
@@ -49,9 +52,10 @@ def test_the_page_follows_runs_while_they_are_made(chromium, tmp_path):
             train(folder / "mvo", MVO, resolve("steadyrl/GuardedMaze-v0", horizon=15), [0], 40, risk_aversion=0.5)
             assert seen(chromium, "#matching", "2 runs")
             assert seen(chromium, "#episodes .pause", "Pause film", 2)
-        finally:
             watching.send_signal(signal.SIGINT)
-        assert watching.wait(60) == 130
+            assert watching.wait(60) == 130
+        finally:
+            watching.kill()
     open_page(chromium, folder / "report.html")
     assert browser_data(chromium)["refresh"] == 0
 
