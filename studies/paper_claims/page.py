@@ -11,10 +11,11 @@ from pathlib import Path
 from steadyrl.reports.final_table import final_section
 from steadyrl.reports.results.draw import draw_results
 from steadyrl.reports.results.file import read_results
+from steadyrl.reports.seed_statistics import CONCLUSIVE_SEEDS, COVERAGE
 from studies.markdown_page import fill, table
 from studies.paper_claims.claims_file import Domain
 from studies.paper_claims.measured import Measured, PageSource, ResultsSource, Source
-from studies.paper_claims.rules import HOLDS, NOT_RUN, OTHER, VERDICTS, Claim, Judged, Tried, judge
+from studies.paper_claims.rules import HOLDS, NOT_RUN, ONLY, OTHER, VERDICTS, Claim, Judged, Tried, judge
 
 MAZE_SEEDS = 10
 """Of the page on the maze, which was written before there were results files."""
@@ -30,11 +31,14 @@ PICTURES = {
 """A figure of `steadyrl reproduce` -> the end of its name in docs/results."""
 ANSWERS = {True: "true", False: "false", None: "open"}
 RULES = """A condition on numbers is true if it is true for all values within the 95 % intervals, false if it is true
-for none of them, and open otherwise, or with fewer than three seeds. A claim **holds** if its conditions
-are true with the settings that the paper prints, **holds as printed only** if other settings refute it,
-**holds with other settings** if it needs them, **does not hold** if one of them is false as printed, and
-else **cannot be told**. Methods called "printed" have the settings of the paper's appendix. The conditions
-are in [claims.toml](../../studies/paper_claims/claims.toml)."""
+for none of them, and open otherwise. A claim **holds** if its conditions are true with the settings that the paper
+prints, **holds as printed only** if other settings refute it, **holds with other settings** if it needs them, **does
+not hold** if one of them is false as printed, and is **inconclusive** otherwise. Methods called "printed" have the
+settings of the paper's appendix. The sensitivity study varies calibrated settings: a claim about it holds with other
+settings at most, and methods are compared at the lambdas that both have tried. The conditions are
+in [claims.toml](../../studies/paper_claims/claims.toml)."""
+SEEDS_RULE = """With fewer than {least} seeds a condition is always open. Bootstrap intervals over few seeds are too
+narrow: for normally distributed values, the nominal 95 % interval covers the mean in {coverage} of samples."""
 
 
 def results_file(folder: Path, domain: str) -> Path:
@@ -73,6 +77,7 @@ class Pages:
             "What Luo et al. (2023) say about their experiments, and what the runs here say about it.",
             table(["domain", *VERDICTS], rows, left=1),
             fill(" ".join(RULES.split()), 110),
+            fill(" ".join(_seeds_rule().split()), 110),
             "This page is written by `python -m studies.paper_claims` from the results files beside it.",
             *(self._section(domain) for domain in self.domains.values()),
         ]
@@ -109,7 +114,7 @@ class Pages:
         made = source.results.provenance
         lines = [
             f"Numbers are interquartile means over seeds, from {link} (runs until {made.date}"
-            + f", commit {made.commit[:10]}" * bool(made.commit)
+            + f", {short_commits(made.commit)}" * bool(made.commit)
             + "). To draw its tables and figures, and to train it:",
         ]
         commands = f"    steadyrl reproduce {domain.name} --from docs/results/{source.origin}\n    {made.command}"
@@ -121,8 +126,8 @@ class Pages:
         shown = "" if not seeds else f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
         figure = f"[figure]({claim.figure})" if judged.tried and (self.folder / claim.figure).is_file() else ""
         numbers = " ".join(
-            (f"**Other settings ({ANSWERS[tried.answer]}):** " * bool(place)) + _numbers(tried)
-            for place, tried in enumerate(judged.tried)
+            (f"**Other settings ({ANSWERS[tried.answer]}):** " * (not tried.printed)) + _numbers(tried)
+            for tried in judged.tried
         )
         verdict = judged.verdict if judged.verdict == NOT_RUN else f"**{judged.verdict}**"
         return [claim.text, claim.paper, verdict, numbers, shown, figure]
@@ -136,16 +141,30 @@ class Pages:
         rows = []
         for name, domain in self.domains.items():
             source, judged = self.sources[name], self.judged[name]
-            held = sum(one.verdict in (HOLDS, OTHER) for one in judged)
+            held, with_others = (
+                f"{sum(one.verdict in verdicts for one in judged)} of {len(judged)}"
+                for verdicts in ((HOLDS, ONLY), (OTHER,))
+            )
             if source is None:
                 continue
             for variant in source.experiment.variants:
                 label = domain.title if len(source.experiment.variants) == 1 else f"{domain.title}, {variant.name}"
-                rows.append([label, *_compared(source, domain, variant.name), f"{held} of {len(judged)}"])
+                rows.append([label, *_compared(source, domain, variant.name), held, with_others])
         waiting = [domain.title for name, domain in self.domains.items() if self.sources[name] is None]
-        rows += [[f"{NOT_RUN}: {', '.join(waiting)}", "", "", "", "", ""]] if waiting else []
-        head = ["environment", "seeds", "return", "Gini deviation", "what to look at", "claims that hold"]
-        return table(head, rows)
+        rows += [[f"{NOT_RUN}: {', '.join(waiting)}", *[""] * 6]] if waiting else []
+        held = ["claims that hold as printed", "only with other settings"]
+        return table(["environment", "seeds", "return", "Gini deviation", "what to look at", *held], rows)
+
+
+def _seeds_rule() -> str:
+    coverage = ", ".join(f"{percent} % ({seeds} seeds)" for seeds, percent in COVERAGE.items())
+    return SEEDS_RULE.format(least=CONCLUSIVE_SEEDS, coverage=coverage)
+
+
+def short_commits(commits: str) -> str:
+    """For example commit 0123456789, or commits 0123456789, 9876543210+changes."""
+    found = [commit.partition("+") for commit in commits.split()]
+    return f"commit{'s' * (len(found) > 1)} {', '.join(number[:10] + plus + note for number, plus, note in found)}"
 
 
 def _numbers(tried: Tried) -> str:

@@ -1,7 +1,7 @@
 """Verdicts: a claim is a list of conditions on measured numbers, and a condition is true, false or open.
 
-A condition is open if a method has fewer than three seeds, or if an interval leaves it open. A claim holds if all its
-conditions are true, and does not hold if one of them is false.
+A condition is open if a method has fewer than five seeds, or if an interval leaves it open. A claim holds if all its
+conditions are true with the printed settings, and does not hold if one of them is false with these.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from steadyrl.reports.seed_statistics import MIN_SEEDS
+from steadyrl.reports.seed_statistics import CONCLUSIVE_SEEDS
 from studies.paper_claims.measured import Measured, Source
 
 HOLDS, ONLY, OTHER = "holds", "holds as printed only", "holds with other settings"
-FAILS, OPEN, NOT_RUN = "does not hold", "cannot be told", "not run yet"
+FAILS, OPEN, NOT_RUN = "does not hold", "inconclusive", "not run yet"
 VERDICTS = (HOLDS, ONLY, OTHER, FAILS, OPEN, NOT_RUN)
 KINDS = ("above", "below", "more", "less", "at_least", "apart")
 WORKS = {"goal": ("above", 0.9), "red visit": ("below", 0.1)}
@@ -66,6 +66,8 @@ class Tried:
     numbers: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
     """(variant, measure) -> title of a method -> its number."""
     seeds: tuple[int, ...] = ()
+    printed: bool = True
+    """Whether the settings are those that the paper prints."""
 
 
 @dataclass(frozen=True)
@@ -80,31 +82,34 @@ class Judged:
 
 def judge(claim: Claim, source: Source | None, choices: Sequence[Mapping[str, str]]) -> Judged:
     """The verdict; `choices` map roles to methods, the first with the printed settings."""
-    found: list[tuple[int, Tried]] = []
+    found: list[Tried] = []
     for place, methods in enumerate(choices):
         try:
-            tried = try_claim(claim, source, methods) if source is not None else None
+            tried = try_claim(claim, source, methods, place == 0) if source is not None else None
         except NotRunError:
             continue
-        if tried is not None and all(tried.numbers != other.numbers for _, other in found):
-            found.append((place, tried))
-    return Judged(claim, _verdict(found), tuple(tried for _, tried in found))
+        if tried is not None and all(tried.numbers != other.numbers for other in found):
+            found.append(tried)
+    return Judged(claim, _verdict(found), tuple(found))
 
 
-def _verdict(found: Sequence[tuple[int, Tried]]) -> str:
+def _verdict(found: Sequence[Tried]) -> str:
     if not found:
         return NOT_RUN
-    place, first = found[0]
-    others = [tried.answer for _, tried in found[1:]]
-    if first.answer and place == 0:
+    printed = [tried.answer for tried in found if tried.printed]
+    others = [tried.answer for tried in found if not tried.printed]
+    if True in printed:
         return ONLY if False in others else HOLDS
-    if first.answer or True in others:
+    if True in others:
         return OTHER
-    return FAILS if first.answer is False else OPEN
+    return FAILS if False in printed else OPEN
 
 
-def try_claim(claim: Claim, source: Source, methods: Mapping[str, str]) -> Tried:
-    """All conditions of a claim, with these methods; a `NotRunError` if one of them has no run."""
+def try_claim(claim: Claim, source: Source, methods: Mapping[str, str], printed: bool = True) -> Tried:
+    """All conditions of a claim, with these methods; a `NotRunError` if one of them has no run.
+
+    The sensitivity study varies calibrated settings, so what it says is never about the `printed` ones.
+    """
     answers, numbers, seeds = [], {}, []
     for condition in claim.conditions:
         judged = _Judging(condition, source, methods)
@@ -112,7 +117,8 @@ def try_claim(claim: Claim, source: Source, methods: Mapping[str, str]) -> Tried
         for key, shown in judged.numbers.items():
             numbers.setdefault(key, {}).update(shown)
         seeds += judged.seeds
-    return Tried(conjunction(answers), numbers, tuple(sorted(set(seeds))))
+    printed = printed and all(condition.kind != "apart" for condition in claim.conditions)
+    return Tried(conjunction(answers), numbers, tuple(sorted(set(seeds))), printed)
 
 
 class _Judging:
@@ -144,21 +150,58 @@ class _Judging:
         return conjunction(compare(c.kind, own, c.value, other) for other in others)
 
     def apart(self) -> bool | None:
-        """Whether two methods have lambdas that work, and no lambda between those of both."""
-        c, ranges = self.condition, []
-        for method in (c.method, *c.than):  # Not roles: the study has methods of its own.
-            by_measure = {name: self.source.sweep(c.variant, method, name) for name in WORKS}
-            tried = set.intersection(*(set(found) for found in by_measure.values()))
-            if not tried:
-                raise NotRunError(method)
-            works = [x for x in sorted(tried) if all(compare(k, by_measure[n][x], v) for n, (k, v) in WORKS.items())]
-            self.seeds += [found[x].seeds for found in by_measure.values() for x in tried]
-            shown = ", ".join(f"{x:g}" for x in works) or f"none of {len(tried)}"
-            self.numbers.setdefault((c.variant, "lambdas that work"), {})[self.titles[method]] = shown
-            ranges += [(works[0], works[-1])] if works else []
-        pairs = itertools.combinations(ranges, 2)
-        disjoint = [a[1] < b[0] or b[1] < a[0] for a, b in pairs]
-        return any(disjoint) if disjoint else None
+        """Whether some lambda works with one method and fails with another.
+
+        Methods are compared at the lambdas that both have tried: open if there are none, or if too little is known
+        about them; false if all pairs of methods agree at all lambdas that they share.
+        """
+        c = self.condition
+        methods = (c.method, *c.than)  # Not roles: the study has its own methods.
+        working = {method: self._working(method) for method in methods}
+        answers = []
+        for one, other in itertools.combinations(methods, 2):
+            shared = sorted(working[one].keys() & working[other].keys())
+            answers.append(_differ(working[one], working[other], shared))
+            shown = self.numbers.setdefault((c.variant, "lambdas that both methods have tried"), {})
+            shown[f"{self.titles[one]} and {self.titles[other]}"] = _listed(shared)
+        return disjunction(answers)
+
+    def _working(self, method: str) -> dict[float, bool | None]:
+        """Lambda -> whether it works with a method: true, false, or open."""
+        c = self.condition
+        by_measure = {name: self.source.sweep(c.variant, method, name) for name in WORKS}
+        tried = sorted(set.intersection(*(set(found) for found in by_measure.values())))
+        if not tried:
+            raise NotRunError(method)
+        self.seeds += [found[x].seeds for found in by_measure.values() for x in tried]
+        works = {
+            x: conjunction(compare(kind, by_measure[name][x], limit) for name, (kind, limit) in WORKS.items())
+            for x in tried
+        }
+        for answer, title in {True: "work", None: "are open", False: "fail"}.items():
+            shown = self.numbers.setdefault((c.variant, f"lambdas that {title}"), {})
+            shown[self.titles[method]] = _listed(x for x in tried if works[x] is answer)
+        return works
+
+
+def _differ(
+    one: Mapping[float, bool | None], other: Mapping[float, bool | None], shared: Sequence[float]
+) -> bool | None:
+    """Whether one of the shared lambdas works with one method and fails with the other; open if none is shared."""
+    answers = [None if None in (one[x], other[x]) else one[x] != other[x] for x in shared]
+    return disjunction(answers) if answers else None
+
+
+def _listed(lambdas: Iterable[float]) -> str:
+    return ", ".join(f"{x:g}" for x in lambdas) or "none"
+
+
+def disjunction(answers: Iterable[bool | None]) -> bool | None:
+    """True if one answer is, else open if one is, else false."""
+    answers = list(answers)
+    if True in answers:
+        return True
+    return None if None in answers else False
 
 
 def conjunction(answers: Iterable[bool | None]) -> bool | None:
@@ -171,19 +214,17 @@ def conjunction(answers: Iterable[bool | None]) -> bool | None:
 
 def compare(kind: str, own: Measured, value: float, other: Measured | None = None) -> bool | None:
     """Whether a comparison is true for all values within the intervals, for none (False), or for some (None)."""
-    if any(one is not None and one.seeds < MIN_SEEDS for one in (own, other)):
+    if any(one is not None and one.seeds < CONCLUSIVE_SEEDS for one in (own, other)):
         return None
     if kind in ("below", "less"):
         opposite = {"below": "above", "less": "more"}[kind]
         return compare(opposite, _negative(own), -value, None if other is None else _negative(other))
     if kind == "at_least":
         assert other is not None
-        low = high = other.value - (1 - value) * abs(other.value)
-    else:
-        low, high = (value, value) if other is None else (other.low, other.high)
-    if own.low > high or (kind == "at_least" and own.low == high):
-        return True
-    return False if own.high <= low else None
+        low, high = (end - (1 - value) * abs(end) for end in (other.low, other.high))
+        return True if own.low >= high else False if own.high < low else None
+    low, high = (value, value) if other is None else (other.low, other.high)
+    return True if own.low > high else False if own.high <= low else None
 
 
 def _negative(one: Measured) -> Measured:

@@ -1,5 +1,6 @@
 """`steadyrl reproduce --from`: tables and figures of what was trained, and nothing is trained."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import steadyrl
 from steadyrl.cli.main import main
 from steadyrl.reports.final_table import final_values, over_seeds
 from steadyrl.reports.results.file import read_results, write_results
-from steadyrl.reports.results.publish import Output, Runs, publish
+from steadyrl.reports.results.found import complete_jobs, found_jobs
+from steadyrl.reports.results.publish import Output, Runs, publish, sweep_folder
 from steadyrl.reports.results.results import RISK
 from steadyrl.runs.experiment import load_experiment
 from steadyrl.runs.final_evaluation import read_evaluation
@@ -72,6 +74,22 @@ def test_a_folder_and_its_file_are_drawn_alike(trained, tmp_path, capsys):
     assert (tmp_path / "one" / "summary.md").read_text() == (trained / "summary.md").read_text()
 
 
+def test_runs_that_do_not_say_their_commit_are_not_given_that_of_the_publishing_code(trained, tmp_path):
+    from shutil import copytree
+
+    copy = tmp_path / "maze"
+    copytree(trained, copy)
+    for number, path in enumerate(sorted(copy.rglob("config.json"))):
+        config = json.loads(path.read_text())
+        assert config.pop("versions")
+        config["commit"] = "0123abc+changes" if number == 0 else None
+        path.write_text(json.dumps(config))
+    run("reproduce", "maze", "--from", copy, "--evaluation-episodes", 20)
+    made = read_results(copy / "results.json.gz").provenance
+    assert (made.commit, made.versions) == ("0123abc+changes unknown", {})
+    assert f"{made.date}; commit 0123abc+changes unknown\n" in (copy / "summary.md").read_text()
+
+
 def test_incomplete_and_other_runs_are_left_out(trained, tmp_path, capsys):
     from shutil import copytree
 
@@ -93,6 +111,44 @@ def test_incomplete_and_other_runs_are_left_out(trained, tmp_path, capsys):
     }
 
 
+def test_a_seed_with_another_setting_than_the_others_is_left_out(trained, tmp_path):
+    from shutil import copytree
+
+    copytree(trained, tmp_path / "maze")
+    experiment, name = load_experiment("maze").only(["mg_printed"]), "gamma"
+    (method,) = experiment.methods
+    with_default = {key: value for key, value in method.settings.items() if key != name}
+    experiment = dataclasses.replace(experiment, methods=(dataclasses.replace(method, settings=with_default),))
+    jobs = found_jobs(experiment, tmp_path / "maze")
+    path = tmp_path / "maze" / "goal-20" / "mg_printed" / "seed1" / "config.json"
+    config = json.loads(path.read_text())
+    before, config["settings"][name] = config["settings"][name], 0.5
+    path.write_text(json.dumps(config))
+    kept, notes = complete_jobs(experiment, jobs)
+    assert notes == [f"{path.parent} is left out: its {name} is 0.5, and that of other seeds {before!r}."]
+    assert {key: [run.seed for run in job.runs] for key, job in kept.items()} == {
+        ("goal 20", "mg_printed"): [0],
+        ("goal 40", "mg_printed"): [0, 1],
+    }
+
+
+def test_runs_of_the_sensitivity_study_that_are_left_out_are_named(trained, tmp_path, capsys):
+    from shutil import copytree
+
+    copytree(trained, tmp_path / "maze")
+    other = tmp_path / "maze-sweep" / "goal-20" / "mg=1.4" / "seed0"
+    copytree(trained / "goal-20" / "mg_printed" / "seed0", other)
+    run("reproduce", "maze", "--from", tmp_path / "maze", "--evaluation-episodes", 20)
+    assert f"{other} is left out: it is another run than mg=1.4" in capsys.readouterr().out
+
+
+def test_the_sensitivity_study_is_beside_the_runs(tmp_path, monkeypatch):
+    assert sweep_folder(Path("results/maze")) == Path("results/maze-sweep")
+    (tmp_path / "maze").mkdir()
+    monkeypatch.chdir(tmp_path / "maze")
+    assert sweep_folder(Path(".")) == tmp_path / "maze-sweep"
+
+
 def error_of(capsys, *arguments):
     with pytest.raises(SystemExit) as stop:
         run("reproduce", *arguments)
@@ -109,6 +165,8 @@ def test_mistakes_are_errors_in_one_line(trained, tmp_path, capsys):
     assert "holds no complete run of maze" in error_of(capsys, "maze", "--from", tmp_path)
     assert "is no results.json.gz" in error_of(capsys, "maze", "--from", trained / "summary.md")
     assert "--seeds: nothing is trained with --from" in error_of(capsys, "maze", "--from", file, "--seeds", 3)
+    assert "--on: nothing is trained with --from" in error_of(capsys, "maze", "--from", file, "--on", "ray")
+    assert "--open: no page is written with --from" in error_of(capsys, "maze", "--from", file, "--open")
     assert "--agents: that takes the folder" in error_of(capsys, "maze", "--from", file, "--agents", "mg")
     assert "--evaluation-episodes 1:" in error_of(capsys, "maze", "--from", trained, "--evaluation-episodes", 1)
     assert "unknown experiment 'mace'. Did you mean 'maze'?" in error_of(capsys, "mace", "--from", file)

@@ -1,15 +1,20 @@
 """Tables and figures from results: the numbers of each seed, and how many seeds there are."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from example_results import example_results, policy
 from PIL import Image
 
+from steadyrl.evaluation.seed_resamples import interquartile_mean
 from steadyrl.reports.figures.distributions import draw_distributions, pooled_quantiles
-from steadyrl.reports.final_table import final_section, final_table, over_seeds
+from steadyrl.reports.figures.sensitivity import budget_and_seeds
+from steadyrl.reports.final_table import final_section, final_table, over_seeds, print_final_table
 from steadyrl.reports.results.draw import draw_results
 from steadyrl.reports.results.file import read_results, write_results
-from steadyrl.reports.seed_statistics import iqm_over_seeds
+from steadyrl.reports.seed_statistics import COVERAGE, iqm_over_seeds
+from steadyrl.reports.tables import print_summary, write_summary
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +36,42 @@ def test_tables_say_how_many_seeds_each_method_has(results, tmp_path, capsys):
         "distributions.png",
         *(f"{name}_curves{unit}.png" for name in ("learning", "risk") for unit in ("", "_by_steps")),
     }
+
+
+def test_titles_of_an_unknown_file_do_not_reach_the_terminal_raw(tmp_path, capsys):
+    results = example_results(seeds=1)
+    experiment = results.experiment
+    methods = tuple(dataclasses.replace(m, title=f"\x1b]0;x\x07[red]{m.title}[/nothing]") for m in experiment.methods)
+    by_name = {method.name: method for method in methods}
+    cells = {key: cell._replace(method=by_name[key[1]]) for key, cell in results.cells.items()}
+    experiment = dataclasses.replace(experiment, title="[/bold]\x1b[2J", methods=methods)
+    results = dataclasses.replace(results, experiment=experiment, cells=cells)
+    print_summary(experiment, cells)
+    print_final_table(results)
+    write_summary(experiment, cells, tmp_path / "summary.md", results.provenance)
+    for text in (capsys.readouterr().out, (tmp_path / "summary.md").read_text()):
+        assert "\x1b" not in text
+        assert "\x07" not in text
+        assert "?]0;x?[red]TD3[/nothing]" in text
+        assert "[/bold]?[2J" in text
+
+
+def test_names_of_columns_in_results_files_are_fixed():
+    keys = {key for cell in example_results("maze", seeds=1).cells.values() for key in cell.recorded.finals}
+    ends = {"return": "last_tenth", "goal_rate": "last_tenth", "red_visit_rate": "last_tenth"}
+    assert {f"training.{name}_{end}" for name, end in ends.items()} <= keys
+    assert {"training.white_path_rate_last_tenth", "training.white_path_rate_so_far_at_end"} <= keys
+    assert {"evaluations.return_last_tenth", "evaluations.exact_variance_at_end"} <= keys
+
+
+def test_the_sensitivity_figure_counts_what_was_run():
+    curves = [{"episodes": np.tile([500, 1000 * n], (n, 1))} for n in (2, 3)]
+    assert budget_and_seeds(curves).startswith(
+        "last tenth of 2,000 to 3,000 episodes, mean and standard error of 2 to 3"
+    )
+    assert budget_and_seeds([*curves[:1], {}]).endswith(
+        "last tenth of 2,000 episodes, mean and standard error of 2 seeds"
+    )
 
 
 def test_drawing_twice_gives_the_same_tables_and_pixels(results, tmp_path):
@@ -56,6 +97,8 @@ def test_the_table_of_final_policies_has_iqms_of_seeds(results):
     assert by_title["MG printed"][8] == "25 %"
     section = final_section(results)
     assert "Of fewer than 3 seeds" in section
+    assert "Intervals of fewer than 5 seeds are too narrow: with 3 seeds they cover the mean in about 74 %" in section
+    assert "too narrow" not in final_section(example_results(seeds=5))
     assert final_section(example_results(evaluated=False)) == ""
 
 
@@ -71,6 +114,14 @@ def test_interquartile_means_and_their_intervals():
     # The IQM of normal values has 1.09 times the standard error of their mean.
     assert high - low == pytest.approx(2 * 1.96 * 1.09 / 20, rel=0.15)
     assert over_seeds("landed_rate", np.array([0.5, 0.5])) == "50 %"
+
+
+@pytest.mark.parametrize(("seeds", "percent"), COVERAGE.items())
+def test_intervals_of_few_seeds_hold_the_mean_less_often_than_their_level(seeds, percent):
+    rng, level = np.random.default_rng(seeds), [0.025, 0.975]
+    drawn = [values[rng.integers(seeds, size=(500, seeds))] for values in rng.normal(size=(1500, seeds))]
+    ends = np.quantile(interquartile_mean(np.array(drawn)), level, axis=1)
+    assert 100 * ((ends[0] <= 0) & (ends[1] >= 0)).mean() == pytest.approx(percent, abs=4)
 
 
 def test_quantiles_of_several_seeds_are_those_of_all_returns():

@@ -1,5 +1,6 @@
 """results.json.gz: small, the same bytes for the same results, and an error in one line for anything else."""
 
+import dataclasses
 import gzip
 import json
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from example_results import example_results
 
+from steadyrl.reports.results.collect import without_folders
 from steadyrl.reports.results.compact import downsample, fixed, significant
 from steadyrl.reports.results.file import read_results, write_results
 from steadyrl.reports.tables import columns_of
@@ -47,6 +49,39 @@ def test_what_is_read_is_what_was_written(results, written):
             assert new.greedy_mean == pytest.approx(old.greedy_mean, rel=1e-4)
             assert new.episode_metrics == {"visiting_rate": 0.25, "distance": 12.0}
             np.testing.assert_allclose(new.quantiles, old.quantiles, atol=0.06)
+
+
+def test_the_sensitivity_study_is_part_of_the_file(tmp_path):
+    maze = example_results("maze", seeds=1)
+    both = dataclasses.replace(maze, sweep=example_results("maze", seeds=2, evaluated=False, study=True))
+    write_results(both, tmp_path / "maze.json.gz")
+    read = read_results(tmp_path / "maze.json.gz")
+    assert read.experiment.sensitivity == maze.experiment.sensitivity
+    assert read.sweep.cells.keys() == both.sweep.cells.keys()
+    assert ("goal 20", "tamar_calibrated=1e-05") in read.sweep.cells
+
+
+def test_small_quantiles_beside_large_ones_are_kept(results, tmp_path):
+    key, cell = next(iter(results.cells.items()))
+    quantiles = np.geomspace(1e-3, 1e6, 101)
+    cell = cell._replace(policies=tuple(one._replace(quantiles=quantiles) for one in cell.policies))
+    write_results(dataclasses.replace(results, cells={**results.cells, key: cell}), tmp_path / "x.json.gz")
+    read = read_results(tmp_path / "x.json.gz").cells[key].policies[0]
+    np.testing.assert_allclose(read.quantiles, quantiles, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("steadyrl reproduce maze --out 'my results' --seeds 3", "steadyrl reproduce maze --seeds 3"),
+        ("steadyrl reproduce maze --agents-to=/home/me/a --out=x", "steadyrl reproduce maze"),
+        ("steadyrl reproduce maze --agents_to /home/me/a", "steadyrl reproduce maze"),
+        ("steadyrl reproduce maze --agents mg --out", "steadyrl reproduce maze --agents mg"),
+        ("steadyrl reproduce 'maze", ""),
+    ],
+)
+def test_commands_are_kept_without_the_folders_of_a_machine(command, kept):
+    assert without_folders(command) == kept
 
 
 def test_the_same_results_have_the_same_bytes(results, written, tmp_path):
@@ -94,6 +129,27 @@ def changed(path, change):
     path.write_bytes(gzip.compress(json.dumps(content).encode()))
 
 
+def figure(content):
+    return content["experiment"]["figures"]["risk_curves"]
+
+
+def studied(content, **changed):
+    scale = {"seeds": 1, "episodes": 1, "episodes_per_record": 1, "episodes_per_evaluation": 1}
+    study = {"setting": "risk_aversion", "values": {"mg_printed": [[1.0, {}]]}, "scale": scale}
+    content["experiment"]["figures"]["sensitivity"] = [{"metric": "return", "label": "return"}]
+    content["experiment"]["sensitivity"] = {**study, **changed}
+
+
+STUDIES = {
+    "without values": ({"values": {"mg_printed": []}}, "sensitivity.values.mg_printed: it has no value"),
+    "with text": ({"values": {"mg_printed": [["x", {}]]}}, "values.mg_printed: a number is needed, not 'x'"),
+    "with a number alone": ({"values": {"mg_printed": [1.0]}}, "mg_printed: a value and a table are needed, not 1.0"),
+    "without methods": ({"values": {"new": [[1.0, {}]]}}, "sensitivity: it has 0 methods"),
+    "of another setting": ({"setting": "agent"}, "methods.mg_printed.agent: a number is needed, not None"),
+    "without a scale": ({"scale": None}, "sensitivity.scale: a table is needed, not None"),
+}
+
+
 DAMAGE = {
     "no cells": (lambda c: c.pop("cells"), r"is damaged: 'cells' is missing\."),
     "a curve too short": (lambda c: c["cells"][0]["training"]["variance"][0].pop(), r"is damaged: .*"),
@@ -106,6 +162,34 @@ DAMAGE = {
     "no method": (lambda c: c["cells"][0].update(method="new"), "is damaged: 'new' is missing"),
     "no budget": (lambda c: c["experiment"]["methods"][0].pop("budget"), "damaged: methods.budget: a table is needed"),
     "newer": (lambda c: c.update(version=99), r"newer steadyrl \(version 99 of results files\): upgrade"),
+    "cells empty": (lambda c: c["cells"].clear(), r"cells: a list of runs is needed, not \[\]"),
+    "one cell": (lambda c: c.update(cells=c["cells"][0]), r"cells: a list of runs is needed, not \{"),
+    "version as text": (lambda c: c.update(version="1"), r"is damaged: '1' is no version of results files\."),
+    "version 0": (lambda c: c.update(version=0), r"is damaged: 0 is no version"),
+    "versions": (lambda c: c["provenance"].update(versions=[1]), "provenance.versions: a table is needed, not"),
+    "a version": (
+        lambda c: c["provenance"]["versions"].update(jax=1),
+        "provenance.versions.jax: text is needed, not 1",
+    ),
+    "no commit": (lambda c: c["provenance"].pop("commit"), "provenance.commit: text is needed, not None"),
+    "rows of": (lambda c: figure(c)[0].update(of="played"), "figures.risk_curves: of is 'played', not 'training' or"),
+    "no rows": (lambda c: figure(c).clear(), "figures.risk_curves: it has 0 rows"),
+    "many rows": (lambda c: figure(c).extend(figure(c)[:1] * 99), "figures.risk_curves: it has 10. rows"),
+    "a budget of text": (
+        lambda c: c["experiment"]["methods"][0].update(budget={"episodes": "9"}),
+        "methods.budget.episodes: a whole number is needed, not '9'",
+    ),
+    "a sweep in a sweep": (lambda c: c.update(sweep=dict(c, sweep=dict(c))), "sensitivity study has another one"),
+    "no counter": (lambda c: c["cells"][0]["training"].pop("episodes"), "curves have no episodes"),
+    "a seed without end": (lambda c: c["cells"][0].update(seeds=[float("inf")]), "is damaged: .*infinity"),
+    "a method twice": (
+        lambda c: c["experiment"]["methods"].append(c["experiment"]["methods"][0]),
+        "methods: 11 are named; from 1 to 200 are possible, of different names",
+    ),
+    **{
+        f"sensitivity {name}": (lambda c, study=study: studied(c, **study), message)
+        for name, (study, message) in STUDIES.items()
+    },
     "other kind": (lambda c: c.update(kind="frontier"), "is no results.json.gz of `steadyrl reproduce`"),
 }
 
@@ -116,6 +200,53 @@ def test_a_damaged_file_is_an_error_in_one_line(written, change, message):
     with pytest.raises(ValueError, match=message) as caught:
         read_results(written)
     assert "\n" not in str(caught.value)
+
+
+def test_a_sensitivity_study_is_read(written):
+    changed(written, studied)
+    assert read_results(written).experiment.sensitivity.values == {"mg_printed": {1.0: {}}}
+
+
+def test_a_small_file_does_not_unpack_to_much_memory(written):
+    def many_seeds(content):
+        row = [list(range(10_000))]
+        content["cells"][0].update(seeds=[0] * 10_000, training={"episodes": row, "timesteps": row}, policies=[])
+
+    changed(written, many_seeds)
+    with pytest.raises(ValueError, match="curves of 10,000 seeds with 10,000 points are larger than 1,000,000 numbers"):
+        read_results(written)
+
+
+def test_counters_of_all_seeds_take_the_memory_of_one(written):
+    episodes = next(iter(read_results(written).cells.values())).recorded.training["episodes"]
+    assert episodes.shape[0] == 3
+    assert episodes.strides[0] == 0
+
+
+def renamed_figure(name):
+    def change(content):
+        figures = content["experiment"]["figures"]
+        figures[name] = figures.pop("risk_curves")
+
+    return change
+
+
+NAMES = {
+    "figure in the parent folder": (renamed_figure("../risk_curves"), "figures: '../risk_curves' cannot be a name"),
+    "figure with a whole path": (renamed_figure("/tmp/risk_curves"), "figures: '/tmp/risk_curves' cannot be a name"),
+    "figure with a line break": (renamed_figure("risk\n"), r"figures: 'risk\\n' cannot be a name"),
+    "figure without a name": (renamed_figure(""), "figures: '' cannot be a name"),
+    "method": (lambda c: c["experiment"]["methods"][0].update(name="../mg"), r"methods: '\.\./mg' cannot be a name"),
+    "variant": (lambda c: c["experiment"]["variants"][0].update(name=".."), r"variants: '\.\.' cannot be a name"),
+    "experiment": (lambda c: c["experiment"].update(name="a/b"), "experiment: 'a/b' cannot be a name"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), NAMES.values(), ids=NAMES)
+def test_a_name_that_would_be_another_path_is_an_error(written, change, message):
+    changed(written, change)
+    with pytest.raises(ValueError, match=message):
+        read_results(written)
 
 
 @pytest.mark.parametrize(

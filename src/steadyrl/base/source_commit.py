@@ -25,8 +25,9 @@ def source_commit(package: Path = _PACKAGE) -> str | None:
 
 def _git(folder: Path, *arguments: str) -> str | None:
     """What a git command prints, or None if it fails."""
+    command = ["git", "--no-optional-locks", *arguments]  # Nothing is written: somebody may be committing.
     try:
-        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10, check=True)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()

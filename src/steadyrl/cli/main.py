@@ -162,7 +162,7 @@ def _deprecations_shown() -> Iterator[None]:
     """Print deprecation warnings of ours in one line; Python hides them by default."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"steadyrl: {message}", file=sys.stderr)
+        print(f"steadyrl: {printable(' '.join(str(message).split()))}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.filterwarnings("once", message=".* is now called ", category=DeprecationWarning)

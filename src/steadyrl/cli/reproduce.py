@@ -110,11 +110,13 @@ class Reproduce:
         return self.evaluation_episodes
 
     def _check_from(self) -> None:
-        """Refuse options of training."""
-        options = ("seeds", "episodes", "timesteps", "engine", "log", "address")
+        """Refuse options of training and of the page about it."""
+        options = ("seeds", "episodes", "timesteps", "engine", "log", "on", "address")
         for name in options:
-            if getattr(self, name):
+            if getattr(self, name) != getattr(Reproduce, name):
                 raise ValueError(f"--{name}: nothing is trained with --from. Leave one of them out.")
+        if self.open:
+            raise ValueError("--open: no page is written with --from. Leave one of them out.")
 
 
 def reproduce(

@@ -9,8 +9,8 @@ from rich.table import Table
 
 from steadyrl.evaluation.risk_report import number_text
 from steadyrl.reports.results.results import Cell, Results
-from steadyrl.reports.seed_statistics import MIN_SEEDS, iqm_over_seeds
-from steadyrl.reports.terminal import print_table
+from steadyrl.reports.seed_statistics import CONCLUSIVE_SEEDS, COVERAGE, MIN_SEEDS, iqm_over_seeds
+from steadyrl.reports.terminal import plain, print_table
 
 _RETURNS = {"mean": "return", "gini_deviation": "GD", "variance": "variance", "cvar_10": "CVaR 10 %"}
 """Measures of the returns, and their headings."""
@@ -67,12 +67,14 @@ def final_section(results: Results) -> str:
 
 def _sentence(results: Results) -> str:
     few = f" Of fewer than {MIN_SEEDS} seeds: the mean, without an interval."
+    least = f"with {MIN_SEEDS} seeds they cover the mean in about {COVERAGE[MIN_SEEDS]} % of samples"
+    narrow = f"\nIntervals of fewer than {CONCLUSIVE_SEEDS} seeds are too narrow: {least}."
     counts = [sum(policy is not None for policy in cell.policies) for cell in results.cells.values()]
     return (
         f"{results.evaluation_episodes:,} episodes of each run's final policy (greedy: the most likely actions), "
         f"undiscounted. Interquartile means over seeds\nwith 95 % bootstrap intervals."
-        + few
-        * any(0 < count < MIN_SEEDS for count in counts)
+        + few * any(0 < count < MIN_SEEDS for count in counts)
+        + narrow * any(MIN_SEEDS <= count < CONCLUSIVE_SEEDS for count in counts)
     )
 
 
@@ -86,8 +88,8 @@ def print_final_table(results: Results) -> None:
     for heading in ("", "seeds", *(_RETURNS[name] for name in ("mean", "gini_deviation"))):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for variant in dict.fromkeys(row[0] for row in rows[1:]):
-        table.add_row(variant)
+        table.add_row(plain(variant))
         for row in (row for row in rows[1:] if row[0] == variant):
-            table.add_row(f" {row[1]}", *row[2:5])
+            table.add_row(f" {plain(row[1])}", *row[2:5])
         table.add_section()
     print_table(table)

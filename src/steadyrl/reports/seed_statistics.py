@@ -10,6 +10,10 @@ from steadyrl.evaluation.seed_resamples import interquartile_mean
 
 MIN_SEEDS = 3
 """With fewer seeds there is no interval."""
+COVERAGE = {3: 74, 4: 88, 5: 90, 8: 93}
+"""Number of seeds -> in how many % of samples of normal values the nominal 95 % interval covers their mean."""
+CONCLUSIVE_SEEDS = 5
+"""With fewer seeds an interval decides nothing."""
 RESAMPLES = 4000
 
 

@@ -20,7 +20,7 @@ from steadyrl.base.shown import printable
 from steadyrl.reports.figures.curves import Curves, Recorded, last_tenth, seeds_text, so_far
 from steadyrl.reports.measures import DISCOUNTED_GD, DISCOUNTED_GD_MEANING
 from steadyrl.reports.results.results import Cell, Cells, Provenance
-from steadyrl.reports.terminal import print_table
+from steadyrl.reports.terminal import plain, print_table
 from steadyrl.runs.experiment import Experiment, Method
 from steadyrl.runs.job import command_line
 from steadyrl.training.run_folder import versions
@@ -33,6 +33,20 @@ EXACT = {"exact_mean": "exact E", "exact_variance": "exact V", "exact_gini_devia
 """Exact measures of the discounted return, recorded for finite MDPs, and their headings."""
 
 
+class AtEnd(NamedTuple):
+    """How a curve becomes one value per seed."""
+
+    name: str
+    """In results files: it must not change."""
+    of: Callable[[Curves, str], NDArray[np.float64]]
+    """(curves, metric) -> [seeds]: the value at the end of training."""
+
+
+LAST_TENTH = AtEnd("last_tenth", lambda curves, metric: np.asarray(last_tenth(curves[metric])))
+SO_FAR = AtEnd("so_far_at_end", lambda curves, metric: np.asarray(so_far(curves, metric)[:, -1]))
+LAST = AtEnd("at_end", lambda curves, metric: np.asarray(curves[metric][:, -1]))
+
+
 class Column(NamedTuple):
     """A column of the tables: a heading, and one value per seed."""
 
@@ -40,20 +54,19 @@ class Column(NamedTuple):
     metric: str
     source: str
     """The field of `Recorded` that holds the metric."""
-    final: Callable[[Curves, str], NDArray[np.float64]]
-    """(curves, metric) -> [seeds]: the value at the end of training."""
+    final: AtEnd
 
     @property
     def key(self) -> str:
-        """Its name in `Recorded.finals`."""
-        return f"{self.source}.{self.metric}{self.final.__name__}"
+        """Its name in `Recorded.finals`, and so in results files."""
+        return f"{self.source}.{self.metric}_{self.final.name}"
 
     def values(self, recorded: Recorded) -> NDArray[np.float64]:
         """[seeds]: the value at the end of training; none if all runs are left out."""
         if recorded.finals is not None:
             return np.asarray(recorded.finals.get(self.key, np.empty(0)))
         curves = getattr(recorded, self.source)
-        return self.final(curves, self.metric) if curves else np.empty(0)
+        return self.final.of(curves, self.metric) if curves else np.empty(0)
 
     def is_in(self, recorded: Recorded) -> bool | None:
         """Whether the runs have recorded it; None if all of them are left out."""
@@ -77,14 +90,14 @@ def columns_of(experiment: Experiment, cells: Iterable[Cell]) -> list[Column]:
     so_far_rows = [row for row in all_rows if row.so_far]
     lengths = [row.metric for row in all_rows if (row.metric, row.of) == ("length", "evaluations")]
     columns = [
-        Column("evaluation return", "return", "evaluations", _last_tenth),
-        Column("greedy", "greedy_return", "evaluations", _last_tenth),
-        *(Column("episode length", name, "evaluations", _last_tenth) for name in lengths[:1]),
-        Column("return", "return", "training", _last_tenth),
-        Column(DISCOUNTED_GD, "gini_deviation", "training", _last_tenth),
-        *(Column(_heading(name), name, "training", _last_tenth) for name in episode_metrics),
-        *(Column(f"{_heading(row.metric)} so far", row.metric, "training", _so_far_at_end) for row in so_far_rows),
-        *(Column(title, name, "evaluations", _at_end) for name, title in EXACT.items()),
+        Column("evaluation return", "return", "evaluations", LAST_TENTH),
+        Column("greedy", "greedy_return", "evaluations", LAST_TENTH),
+        *(Column("episode length", name, "evaluations", LAST_TENTH) for name in lengths[:1]),
+        Column("return", "return", "training", LAST_TENTH),
+        Column(DISCOUNTED_GD, "gini_deviation", "training", LAST_TENTH),
+        *(Column(_heading(name), name, "training", LAST_TENTH) for name in episode_metrics),
+        *(Column(f"{_heading(row.metric)} so far", row.metric, "training", SO_FAR) for row in so_far_rows),
+        *(Column(title, name, "evaluations", LAST) for name, title in EXACT.items()),
     ]
     present = {column: [column.is_in(cell.recorded) for cell in cells] for column in columns}
     return [column for column in columns if True in present[column] and False not in present[column]]
@@ -94,8 +107,9 @@ def _training_metrics(recorded: Recorded) -> Iterable[str]:
     """The names of the metrics of the training episodes."""
     if recorded.finals is None:
         return list(recorded.training)
-    ends = f"{_last_tenth.__name__}"
-    return [key[9:].removesuffix(ends) for key in recorded.finals if key.startswith("training.") and key.endswith(ends)]
+    start, end = "training.", f"_{LAST_TENTH.name}"
+    keys = [key for key in recorded.finals if key.startswith(start) and key.endswith(end)]
+    return [key.removeprefix(start).removesuffix(end) for key in keys]
 
 
 def _legend(columns: Iterable[Column]) -> list[str]:
@@ -110,18 +124,6 @@ def _notes(cells: Iterable[Cell]) -> list[str]:
 
 def _heading(metric: str) -> str:
     return metric.removesuffix("_rate").replace("_", " ")
-
-
-def _last_tenth(curves: Curves, metric: str) -> NDArray[np.float64]:
-    return np.asarray(last_tenth(curves[metric]))
-
-
-def _so_far_at_end(curves: Curves, metric: str) -> NDArray[np.float64]:
-    return np.asarray(so_far(curves, metric)[:, -1])
-
-
-def _at_end(curves: Curves, metric: str) -> NDArray[np.float64]:
-    return np.asarray(curves[metric][:, -1])
 
 
 def interval(values: NDArray[np.float64]) -> tuple[float, float]:
@@ -140,28 +142,28 @@ def print_summary(experiment: Experiment, cells: Cells) -> None:
     seeds = seeds_text(recorded)
     title = f"{_title(experiment, recorded)}{' (± standard error)' * (seeds != '1')}"
     # Only what fits a terminal; the file written by `write_summary` has all columns.
-    columns = [c for c in columns_of(experiment, cells.values()) if c.source == "training" and c.final is _last_tenth]
-    table = Table(title=title, title_justify="left", box=rich.box.SIMPLE, padding=(0, 1, 0, 0))
-    for heading in ("", *(column.heading for column in columns)):
+    columns = [c for c in columns_of(experiment, cells.values()) if c.source == "training" and c.final is LAST_TENTH]
+    table = Table(title=plain(title), title_justify="left", box=rich.box.SIMPLE, padding=(0, 1, 0, 0))
+    for heading in ("", *(plain(column.heading) for column in columns)):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for variant in dict.fromkeys(cell.variant.name for cell in cells.values()):
-        table.add_row(variant)
+        table.add_row(plain(variant))
         for cell in (cell for cell in cells.values() if cell.variant.name == variant):
             values = [_with_error(column.metric, column.values(cell.recorded)) for column in columns]
-            table.add_row(f" {_row_title(cell, seeds)}", *values)
+            table.add_row(f" {plain(_row_title(cell, seeds))}", *values)
         table.add_section()
     print_table(table)
     for note in _notes(cells.values()):
         print(printable(note))
     sentences = [_settings_sentence(experiment, method) for method in experiment.methods]
     for sentence in (*_outcomes(cells.values()), *_legend(columns), *sentences):
-        print(textwrap.fill(sentence, WIDTH, break_long_words=False, break_on_hyphens=False))
+        print(textwrap.fill(printable(sentence), WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
 def _outcomes(cells: Iterable[Cell]) -> Iterable[str]:
     """A sentence for each variant: the method with the highest return at the end of training."""
     by_variant: dict[str, dict[str, float]] = {}
-    column = Column("return", "return", "training", _last_tenth)
+    column = Column("return", "return", "training", LAST_TENTH)
     for cell in cells:
         if column.is_in(cell.recorded):
             final = float(column.values(cell.recorded).mean())
@@ -198,18 +200,19 @@ def write_summary(
         rows.append([cell.variant.name, _row_title(cell, seeds), *values])
     lines = [headings, ["---"] * len(headings), *rows]
     packages = ", ".join(f"{name} {version}" for name, version in made.versions.items())
-    commit = f"; commit {made.commit}" * bool(made.commit)
+    commit = f"commit {made.commit}" * bool(made.commit)
     text = [
         f"{_title(experiment, recorded)}.",
         f"    {made.command}",
-        textwrap.fill(f"{made.date}; {packages}{commit}", 110),
+        textwrap.fill("; ".join(part for part in (made.date, packages, commit) if part), 110),
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
         *_legend(columns),
         "\n".join(f"- {_settings_sentence(experiment, method)}" for method in experiment.methods),
         *(printable(note) for note in _notes(cells.values())),
         *([more] if more else []),
     ]
-    write_atomic(path, ("\n\n".join(text) + "\n").encode())
+    lines_of_file = "\n\n".join(text).split("\n")
+    write_atomic(path, "".join(f"{printable(line)}\n" for line in lines_of_file).encode())
 
 
 def write_curves(cells: Cells, path: Path, points: int = 20) -> None:

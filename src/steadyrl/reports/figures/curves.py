@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,9 +84,13 @@ def draw_curves(
 
 def seeds_text(recorded: dict[tuple[str, str], Recorded]) -> str:
     """How many seeds the curves are of, such as 10, or 3 to 10 if some runs are not complete or are left out."""
-    counts = [one.seed_count for one in recorded.values() if one.training]
+    return range_text([one.seed_count for one in recorded.values() if one.training])
+
+
+def range_text(counts: Sequence[int]) -> str:
+    """For example 10, or 3 to 10."""
     few, many = min(counts, default=0), max(counts, default=0)
-    return f"{few}" if few == many else f"{few} to {many}"
+    return f"{few:,}" if few == many else f"{few:,} to {many:,}"
 
 
 def titles_with_seeds(experiment: Experiment, recorded: dict[tuple[str, str], Recorded]) -> dict[str, str]:

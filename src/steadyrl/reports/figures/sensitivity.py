@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from steadyrl.evaluation.agent_looks import agent_title
-from steadyrl.reports.figures.curves import Curves, last_tenth
+from steadyrl.reports.figures.curves import Curves, last_tenth, range_text
 
 if TYPE_CHECKING:
     from steadyrl.runs.experiment import Experiment
@@ -33,7 +34,7 @@ def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curve
         for number, row in enumerate(rows):
             panel = axes[number, column]
             panel.set_ylabel(row.label if column == 0 else "")
-            if max(values) / min(values) > 10:
+            if min(values) > 0 and max(values) / min(values) > 10:
                 panel.set_xscale("log")
             for colour, variant in zip(COLOURS, experiment.variants, strict=False):
                 cells = [curves.get((variant.name, f"{method.name}={value:g}"), {}) for value in values]
@@ -46,10 +47,16 @@ def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curve
             panel.spines[["top", "right"]].set_visible(False)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
-    scale = sensitivity.scale
-    note = f"last tenth of {scale.episodes:,} episodes, mean and standard error of {scale.seeds} seeds"
-    figure.supxlabel(f"{note}; dotted: value in the main experiment", fontsize="small")
+    figure.supxlabel(f"{budget_and_seeds(curves.values())}; dotted: value in the main experiment", fontsize="small")
     figure.savefig(path, dpi=150)
+
+
+def budget_and_seeds(curves: Iterable[Curves]) -> str:
+    """For how many episodes was trained, and with how many seeds, as the curves show it."""
+    found = [one["episodes"] for one in curves if "episodes" in one]
+    episodes = range_text([int(one[:, -1].max()) for one in found])
+    seeds = range_text([len(one) for one in found])
+    return f"last tenth of {episodes} episodes, mean and standard error of {seeds} seed{'s' * (seeds != '1')}"
 
 
 def _final(curves: Curves, metric: str) -> NDArray[np.float64]:

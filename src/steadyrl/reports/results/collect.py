@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from steadyrl.base.source_commit import source_commit
 from steadyrl.reports.configs import validated_config
 from steadyrl.reports.curves import read_recorded, readable_folders
 from steadyrl.reports.figures.curves import Recorded
@@ -19,10 +18,14 @@ from steadyrl.reports.tables import columns_of
 from steadyrl.runs.experiment import Experiment, Row
 from steadyrl.runs.final_evaluation import read_evaluation
 from steadyrl.runs.job import Job
-from steadyrl.training.run_folder import versions
 
 SENSITIVITY = "sensitivity"
 """The figure of the sensitivity study."""
+UNKNOWN_COMMIT = "unknown"
+"""Of runs that do not say which code they were made with. The code that collects them may be another one."""
+
+_FOLDERS = ("--out", "--agents-to")
+"""Options that are followed by a folder."""
 
 
 def greedy_episodes(episodes: int) -> int:
@@ -101,21 +104,28 @@ def _compact(cell: Cell, kind: str, rows: list[Row], over: str, points: int) -> 
 
 
 def _provenance(configs: list[dict[str, Any]]) -> Provenance:
-    """Of the run that was started last; and all commits."""
+    """Of the run that was started last, as far as it is recorded; and the commits of all runs."""
     last = max(configs, key=lambda config: str(config.get("started", "")))
-    commits = {str(config["commit"]) for config in configs if config.get("commit")}
+    commits = {str(config.get("commit") or UNKNOWN_COMMIT) for config in configs}
     return Provenance(
-        command=_without_folder(str(last.get("command", ""))),
+        command=without_folders(str(last.get("command", ""))),
         date=str(last.get("started", ""))[:10],
-        versions={name: str(version) for name, version in (last.get("versions") or versions()).items()},
-        commit=" ".join(sorted(commits)) or source_commit() or "",
+        versions={name: str(version) for name, version in (last.get("versions") or {}).items()},
+        commit=" ".join(sorted(commits)),
     )
 
 
-def _without_folder(command: str) -> str:
-    """A command without --out, whose folder is that of somebody's machine."""
-    words = shlex.split(command)
-    if "--out" in words:
-        place = words.index("--out")
-        del words[place : place + 2]
-    return shlex.join(word for word in words if not word.startswith("--out="))
+def without_folders(command: str) -> str:
+    """A command without the folders of somebody's machine that results went to; empty if it cannot be split."""
+    try:
+        words = iter(shlex.split(command))
+    except ValueError:  # A quotation mark without its end: the config was edited.
+        return ""
+    kept = []
+    for word in words:
+        option, equals, _ = word.partition("=")
+        if option.replace("_", "-") not in _FOLDERS:
+            kept.append(word)
+        elif not equals:
+            next(words, None)
+    return shlex.join(kept)

@@ -7,6 +7,9 @@ are, and how often was recorded, follows from the curves.
 from __future__ import annotations
 
 import dataclasses
+import math
+import re
+import reprlib
 from typing import Any
 
 from steadyrl.runs.experiment import Experiment, Method, Row, Scale, Sensitivity, Variant
@@ -14,6 +17,18 @@ from steadyrl.runs.toml_file import from_table, part_of
 
 _TEXTS = ("name", "title", "env", "engine")
 _OF_METHODS = ("name", "agent", "title", "source", "settings")
+_NAME = r"[A-Za-z0-9_-]+"
+_NAMES = {
+    "experiment": _NAME,
+    "figures": _NAME,
+    "methods": rf"{_NAME}(=[0-9.e+-]+)?",
+    "variants": r"[A-Za-z0-9_-][A-Za-z0-9_ .=+-]*",
+}
+"""What names may be. They become names of files and folders, and a results file may come from anybody."""
+_MOST = {"variants": 20, "methods": 200, "figures": 20}
+_SCALE = {"seeds": 1, "episodes": 1, "episodes_per_record": 1, "episodes_per_evaluation": 1}
+_MOST_ROWS = 20
+"""Of a figure, whose size grows with them."""
 
 
 def experiment_to_json(experiment: Experiment) -> dict[str, Any]:
@@ -42,14 +57,14 @@ def experiment_from_json(content: Any) -> Experiment:
         raise ValueError("it has no experiment")
     figures = part_of(content, "figures", dict)
     name, title, env, engine = (part_of(content, key, str) for key in _TEXTS)
-    return Experiment(
+    experiment = Experiment(
         name=name,
         title=title,
         env=env,
         engine=engine,
         variants=tuple(from_table(Variant, table, "variants") for table in part_of(content, "variants", list)),
         methods=tuple(_method(table) for table in part_of(content, "methods", list)),
-        scale=Scale(seeds=1, episodes=1, episodes_per_record=1, episodes_per_evaluation=1),
+        scale=Scale(**_SCALE),
         sensitivity=_sensitivity(content.get("sensitivity")),
         evaluation_episodes=part_of(content, "evaluation_episodes", int),
         figures={
@@ -57,12 +72,60 @@ def experiment_from_json(content: Any) -> Experiment:
             for figure in figures
         },
     )
+    _check_names(experiment)
+    _check_figures(experiment)
+    return experiment
 
 
-def _method(table: dict[str, Any]) -> Method:
+def _check_figures(experiment: Experiment) -> None:
+    for name, rows in experiment.figures.items():
+        if not 1 <= len(rows) <= _MOST_ROWS:
+            raise ValueError(f"figures.{name}: it has {len(rows)} rows; from 1 to {_MOST_ROWS} are possible")
+        for row in rows:
+            if row.of not in ("training", "evaluations"):
+                raise ValueError(f"figures.{name}: of is {reprlib.repr(row.of)}, not 'training' or 'evaluations'")
+    study = experiment.sensitivity
+    if study is None:
+        return
+    if "sensitivity" not in experiment.figures:
+        raise ValueError("figures: there is none of the sensitivity study")
+    varied = [method for method in experiment.methods if method.name in study.values]
+    if not 1 <= len(varied) <= _MOST["variants"]:
+        raise ValueError(f"sensitivity: it has {len(varied)} methods; from 1 to {_MOST['variants']} are possible")
+    for method in varied:
+        _number(method.settings.get(study.setting), f"methods.{method.name}.{study.setting}")
+
+
+def _number(value: Any, where: str) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError(f"{where}: a number is needed, not {reprlib.repr(value)}")
+    return float(value)
+
+
+def _check_names(experiment: Experiment) -> None:
+    named: dict[str, list[str]] = {
+        "experiment": [experiment.name],
+        "figures": [*experiment.figures],
+        "methods": [method.name for method in experiment.methods],
+        "variants": [variant.name for variant in experiment.variants],
+    }
+    for part, names in named.items():
+        if not 1 <= len(set(names)) == len(names) <= _MOST.get(part, 1):
+            raise ValueError(
+                f"{part}: {len(names)} are named; from 1 to {_MOST[part]} are possible, of different names"
+            )
+        for name in names:
+            if not re.fullmatch(_NAMES[part], name):
+                raise ValueError(f"{part}: {reprlib.repr(name)} cannot be a name: use letters, digits, _ and -")
+
+
+def _method(table: Any) -> Method:
+    if not isinstance(table, dict):
+        raise ValueError(f"methods: a table is needed, not {reprlib.repr(table)}")
     budget = part_of(table, "budget", dict, where="methods.")
     if len(budget) != 1 or not budget.keys() <= {"episodes", "timesteps"}:
         raise ValueError("methods: a budget is {'episodes': n} or {'timesteps': n}")
+    from_table(Scale, {**_SCALE, **budget}, "methods.budget")
     given = {name: value for name, value in table.items() if name != "budget"}
     return from_table(Method, {**given, "quick": True, "scale": {"timesteps": 0, **budget}}, "methods")
 
@@ -70,6 +133,21 @@ def _method(table: dict[str, Any]) -> Method:
 def _sensitivity(content: Any) -> Sensitivity | None:
     if content is None:
         return None
-    values = part_of(content, "values", dict)
-    by_method = {name: {float(value): dict(changed) for value, changed in values[name]} for name in values}
-    return Sensitivity(part_of(content, "setting", str), by_method, from_table(Scale, content["scale"], "scale"))
+    if not isinstance(content, dict):
+        raise ValueError(f"sensitivity: a table is needed, not {reprlib.repr(content)}")
+    values = part_of(content, "values", dict, where="sensitivity.")
+    by_method = {name: _varied(values, name) for name in values}
+    scale = from_table(Scale, content.get("scale"), "sensitivity.scale")
+    return Sensitivity(part_of(content, "setting", str, where="sensitivity."), by_method, scale)
+
+
+def _varied(values: dict[str, Any], name: str) -> dict[float, dict[str, Any]]:
+    """Value -> the settings that change with it."""
+    where, varied = f"sensitivity.values.{name}", {}
+    for pair in part_of(values, name, list, where="sensitivity.values."):
+        if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], dict)):
+            raise ValueError(f"{where}: a value and a table are needed, not {reprlib.repr(pair)}")
+        varied[_number(pair[0], where)] = pair[1]
+    if not varied:
+        raise ValueError(f"{where}: it has no value")
+    return varied

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import reprlib
 import zlib
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from steadyrl.reports.results.compact import COUNTERS, CURVE_DIGITS, fixed, sign
 from steadyrl.reports.results.experiment_json import experiment_from_json, experiment_to_json
 from steadyrl.reports.results.results import QUANTILES, RISK, Cell, Cells, FinalPolicy, Provenance, Results
 from steadyrl.runs.experiment import Experiment
+from steadyrl.runs.toml_file import part_of
 
 RESULTS = "results.json.gz"
 """The name of the file in a folder of results."""
@@ -27,6 +29,8 @@ _KIND = "steadyrl results"
 _COUNTER_DIGITS = 10
 _MAX_BYTES = 2**26
 """Of the unpacked content: a file may come from anybody."""
+_MAX_NUMBERS = 10**6
+"""Of a curve: seeds times points, since a row that is the same for all seeds is written once."""
 
 
 def write_results(results: Results, path: Path) -> None:
@@ -49,11 +53,15 @@ def read_results(path: Path) -> Results:
     if not isinstance(content, dict) or content.get("kind") != _KIND:
         raise ValueError(f"{path} is no {RESULTS} of `steadyrl reproduce`, or only a part of one.")
     version = content.get("version")
-    if type(version) is not int or version > VERSION:
-        raise ValueError(f"{path} was written by a newer steadyrl (version {version!r} of results files): upgrade.")
+    if type(version) is not int or version < 1:
+        raise ValueError(f"{path} is damaged: {reprlib.repr(version)} is no version of results files.")
+    if version > VERSION:
+        raise ValueError(
+            f"{path} was written by a newer steadyrl (version {reprlib.repr(version)} of results files): upgrade."
+        )
     try:
         return _from_json(content)
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"{path} is damaged: {' '.join(reason.split()).rstrip('.')}.") from None
 
@@ -70,15 +78,24 @@ def _to_json(results: Results) -> dict[str, Any]:
 
 def _from_json(content: dict[str, Any]) -> Results:
     experiment = experiment_from_json(content["experiment"])
-    provenance = Provenance(**content["provenance"])
     sweep = content["sweep"]
+    if sweep is not None and part_of(content, "sweep", dict).get("sweep") is not None:
+        raise ValueError("its sensitivity study has another one")
     return Results(
         experiment,
         _cells(content["cells"], experiment),
-        provenance,
-        int(content["evaluation_episodes"]),
+        _provenance(part_of(content, "provenance", dict)),
+        part_of(content, "evaluation_episodes", int),
         None if sweep is None else _from_json(sweep),
     )
+
+
+def _provenance(content: dict[str, Any]) -> Provenance:
+    command, date, commit = (part_of(content, name, str, where="provenance.") for name in ("command", "date", "commit"))
+    versions = part_of(content, "versions", dict, where="provenance.")
+    for name in versions:
+        part_of(versions, name, str, where="provenance.versions.")
+    return Provenance(command, date, versions, commit)
 
 
 def _cell_to_json(cell: Cell) -> dict[str, Any]:
@@ -97,19 +114,22 @@ def _cell_to_json(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _cells(content: list[Any], experiment: Experiment) -> Cells:
+def _cells(content: Any, experiment: Experiment) -> Cells:
+    if not isinstance(content, list) or not content:
+        raise ValueError(f"cells: a list of runs is needed, not {reprlib.repr(content)}")
     variants = {variant.name: variant for variant in experiment.variants}
     methods = {method.name: method for method in experiment.methods}
     cells: Cells = {}
     for one in content:
+        variant, method = variants[one["variant"]], methods[one["method"]]
         seeds = tuple(int(seed) for seed in one["seeds"])
-        training, evaluations = (_curves(one[kind], len(seeds)) for kind in ("training", "evaluations"))
+        unit = next(iter(experiment.scale_of(method).budget))
+        training, evaluations = (_curves(one[kind], len(seeds), unit) for kind in ("training", "evaluations"))
         finals = {heading: _numbers(values, (len(seeds),), heading) for heading, values in one["finals"].items()}
         policies = tuple(None if policy is None else _policy(policy) for policy in one["policies"])
         if len(policies) not in (0, len(seeds)):
             raise ValueError(f"there are {len(seeds)} seeds and {len(policies)} final policies")
         recorded = Recorded(training, evaluations, tuple(map(str, one["notes"])), finals)
-        variant, method = variants[one["variant"]], methods[one["method"]]
         cells[variant.name, method.name] = Cell(variant, method, recorded, seeds, policies)
     return cells
 
@@ -123,12 +143,18 @@ def _curves_to_json(curves: Curves) -> dict[str, Any]:
     return content
 
 
-def _curves(content: dict[str, Any], seeds: int) -> Curves:
+def _curves(content: dict[str, Any], seeds: int, unit: str) -> Curves:
     curves: Curves = {}
     points = max((len(rows[0]) for rows in content.values()), default=0)
+    if seeds * points > _MAX_NUMBERS:
+        raise ValueError(f"curves of {seeds:,} seeds with {points:,} points are larger than {_MAX_NUMBERS:,} numbers")
+    if content and not {unit, "episodes"} <= content.keys():
+        raise ValueError(f"curves have no {unit if unit not in content else 'episodes'}")
+    if content and not (seeds and points):
+        raise ValueError("there are curves without seeds or points")
     for name, rows in content.items():
         count = 1 if name in COUNTERS and len(rows) == 1 else seeds
-        curves[name] = np.repeat(_numbers(rows, (count, points), name), seeds // count, axis=0)
+        curves[name] = np.broadcast_to(_numbers(rows, (count, points), name), (seeds, points))
     return curves
 
 
@@ -140,7 +166,7 @@ def _policy_to_json(policy: FinalPolicy) -> dict[str, Any]:
         "returns": rounded(policy.returns),
         "discounted": rounded(policy.discounted),
         "episode_metrics": rounded(policy.episode_metrics),
-        "quantiles": fixed(policy.quantiles),
+        "quantiles": [significant(float(quantile), CURVE_DIGITS) for quantile in policy.quantiles],
         "greedy_mean": significant(policy.greedy_mean),
     }
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from steadyrl.base.shown import shown
 from steadyrl.reports.configs import validated_config
@@ -33,31 +34,50 @@ def found_jobs(experiment: Experiment, folder: Path) -> Jobs:
     return jobs
 
 
+class _Trained(NamedTuple):
+    """How a run was trained."""
+
+    settings: dict[str, Any]
+    """All of them, also those that the experiment leaves at their defaults, which may have changed."""
+    budget: str
+
+    @property
+    def key(self) -> str:
+        return json.dumps(self, sort_keys=True)
+
+    def difference(self, usual: _Trained) -> str:
+        """What is unlike the runs of other seeds."""
+        if self.budget != usual.budget:
+            return f"it was trained for {self.budget}, and other seeds for {usual.budget}"
+        names = sorted(self.settings.keys() | usual.settings.keys())
+        name = next(name for name in names if self.settings.get(name) != usual.settings.get(name))
+        own, other = (shown(one.settings.get(name), 40) for one in (self, usual))
+        return f"its {name} is {own}, and that of other seeds {other}"
+
+
 def complete_jobs(experiment: Experiment, jobs: Mapping[tuple[str, str], Job]) -> tuple[Jobs, list[str]]:
     """The complete runs with the settings of the experiment, and a sentence for each complete run that has others.
 
-    Runs of one method have the same budget; it need not be that of the experiment.
+    Runs of one method have the same settings and budget; the budget need not be that of the experiment.
     """
     methods = {method.name: method for method in experiment.methods}
     kept: Jobs = {}
     notes: list[str] = []
     for key, job in jobs.items():
-        budgets: dict[Path, str] = {}
+        found: dict[Path, _Trained] = {}
         for run in job.runs:
             try:
                 if is_complete(run.folder):
-                    budgets[run.folder] = _checked_budget(run.folder, methods[key[1]], job)
+                    found[run.folder] = _checked(run.folder, methods[key[1]], job)
             except (ValueError, OSError) as error:
                 notes.append(f"{run.folder} is left out: {str(error).rstrip('.')}.")
-        ((usual, _),) = Counter(budgets.values()).most_common(1) or [("", 0)]
-        notes += [
-            f"{folder} is left out: it was trained for {budget}, and other seeds for {usual}."
-            for folder, budget in budgets.items()
-            if budget != usual
-        ]
-        runs = tuple(run for run in job.runs if budgets.get(run.folder) == usual)
-        if runs:
-            kept[key] = dataclasses.replace(job, runs=runs)
+        if not found:
+            continue
+        ((most, _),) = Counter(one.key for one in found.values()).most_common(1)
+        usual = next(one for one in found.values() if one.key == most)
+        notes += [f"{f} is left out: {one.difference(usual)}." for f, one in found.items() if one.key != most]
+        runs = tuple(run for run in job.runs if run.folder in found and found[run.folder].key == most)
+        kept[key] = dataclasses.replace(job, runs=runs)
     return kept, notes
 
 
@@ -69,8 +89,8 @@ def budget_of(folder: Path) -> dict[str, int]:
     return budget
 
 
-def _checked_budget(folder: Path, method: Method, job: Job) -> str:
-    """The budget of a run, if it is of that method in that environment."""
+def _checked(folder: Path, method: Method, job: Job) -> _Trained:
+    """The settings and the budget of a run, if it is of that method in that environment."""
     config = validated_config(folder)
     found = {**config["settings"], "agent": config["agent"], "env": config["env"]["id"]}
     wanted = {**method.settings, "agent": method.agent, "env": job.env}
@@ -80,7 +100,7 @@ def _checked_budget(folder: Path, method: Method, job: Job) -> str:
             other = f"{shown(found.get(name), 40)}, and in the experiment {shown(value, 40)}"
             raise ValueError(f"it is another run than {method.name}: {name} is {other}")
     ((unit, total),) = budget_of(folder).items()
-    return f"{total:,} {unit}"
+    return _Trained(config["settings"], f"{total:,} {unit}")
 
 
 def _plain(value: Any) -> Any:

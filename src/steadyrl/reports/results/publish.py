@@ -12,6 +12,7 @@ from steadyrl.reports.results.collect import collect, collect_sweep, greedy_epis
 from steadyrl.reports.results.draw import draw_results
 from steadyrl.reports.results.file import RESULTS, read_results, write_results
 from steadyrl.reports.results.found import Jobs, complete_jobs, found_jobs
+from steadyrl.reports.results.results import Results
 from steadyrl.reports.results.share import share_agents
 from steadyrl.runs.experiment import Experiment, load_experiment
 from steadyrl.runs.final_evaluation import evaluate_all
@@ -50,7 +51,8 @@ class Output(NamedTuple):
 
 
 def sweep_folder(out: Path) -> Path:
-    """Where the runs of the sensitivity study are."""
+    """Where the runs of the sensitivity study are: beside the others, also if their folder is given as "."."""
+    out = out if out.name not in ("", "..") else out.resolve()
     return out.with_name(f"{out.name}-sweep")
 
 
@@ -74,11 +76,23 @@ def draw_from(path: Path, name: str, methods: Sequence[str] | None, output: Outp
     return []
 
 
+def _with_study(results: Results, experiment: Experiment, sweep: Results) -> Results:
+    """Results with those of the sensitivity study, if one of its methods has a complete run in the experiment too."""
+    study = experiment.sensitivity
+    if study is None or not any(method.name in study.values for method in results.experiment.methods):
+        print("The sensitivity study is left out: none of its methods has a complete run in the experiment itself.")
+        return results
+    with_study = dataclasses.replace(results.experiment, sensitivity=study)
+    return dataclasses.replace(results, experiment=with_study, sweep=sweep)
+
+
 def publish(runs: Runs, output: Output) -> list[Failure]:
     """Evaluate complete runs, write their results file, and draw it; returns the evaluations that failed."""
     out, episodes = output.folder or runs.folder, output.episodes
+    varied = runs.experiment.sensitivity_experiment()
     complete, notes = complete_jobs(runs.experiment, runs.jobs)
-    for note in notes:
+    studied, notes_of_study = complete_jobs(varied, runs.sweep) if varied is not None else ({}, [])
+    for note in (*notes, *notes_of_study):
         print(printable(note))
     if not complete:
         raise ValueError(f"{runs.folder} holds no complete run of {runs.experiment.name}.")
@@ -89,10 +103,8 @@ def publish(runs: Runs, output: Output) -> list[Failure]:
             [*complete.values()], runs.folder, number, deterministic, output.progress, lock=not runs.in_training
         )
     results = collect(runs.experiment, complete, episodes)
-    varied = runs.experiment.sensitivity_experiment()
-    if varied is not None and (done := complete_jobs(varied, runs.sweep)[0]):
-        studied = dataclasses.replace(results.experiment, sensitivity=runs.experiment.sensitivity)
-        results = dataclasses.replace(results, experiment=studied, sweep=collect_sweep(varied, done))
+    if varied is not None and studied:
+        results = _with_study(results, runs.experiment, collect_sweep(varied, studied))
     out.mkdir(parents=True, exist_ok=True)
     write_results(results, out / RESULTS)
     print(f"Results: {out / RESULTS} ({(out / RESULTS).stat().st_size / 1000:.0f} kB)")

@@ -67,8 +67,9 @@ class Provenance(NamedTuple):
     date: str
     """When the last run was started, as YYYY-MM-DD."""
     versions: dict[str, str]
+    """Of Python and packages; empty if they were not recorded."""
     commit: str
-    """Of the code; empty if it was not in a git repository."""
+    """Those of the code, separated by spaces, "unknown" for runs that have not recorded it; empty if not looked for."""
 
 
 @dataclass(frozen=True)
