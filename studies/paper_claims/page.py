@@ -78,7 +78,7 @@ class Pages:
             table(["domain", *VERDICTS], rows, left=1),
             fill(" ".join(RULES.split()), 110),
             fill(" ".join(_seeds_rule().split()), 110),
-            "This page is written by `python -m studies.paper_claims` from the results files beside it.",
+            "This page is written by `python -m studies.paper_claims` from the results beside it.",
             *(self._section(domain) for domain in self.domains.values()),
         ]
         return "\n\n".join(parts) + "\n"
