@@ -205,7 +205,7 @@ def test_methods_that_step_on_the_host():
     assert steadyrl.DQN(Coins(3), hidden=(4,)).engine == "gymnasium"
     learner = steadyrl.QLearning(Coins(3)).learn(total_episodes=20, progress_bar=False)
     assert (learner.engine, learner.episodes) == ("gymnasium", 20)
-    with pytest.raises(ValueError, match="only policy gradients, .* are compiled together with a JAX environment"):
+    with pytest.raises(ValueError, match=r"only policy gradients, .* are compiled together with a JAX environment"):
         steadyrl.DQN(Coins(3), hidden=(4,), engine="jax")
     with pytest.raises(ValueError, match="is not a JAX environment, or is wrapped"):
         steadyrl.PPO(wrapped, hidden=(4,), engine="jax")
