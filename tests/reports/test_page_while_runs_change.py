@@ -4,14 +4,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from report_frontier import write_frontier
 from report_runs import RECORDS, curve_in, data_of, fake_run, plots_of, text_of
 
 import steadyrl
 from steadyrl.callbacks import EvaluateEvery
 from steadyrl.cli import page as cli_page
 from steadyrl.cli.main import main
-from steadyrl.evaluation.frontier import Frontier, FrontierPoint
-from steadyrl.evaluation.risk_report import Estimate
 from steadyrl.reports.page import write_report
 from steadyrl.reports.page.films import MAX_ALL
 from steadyrl.reports.page.watch import signature, watch
@@ -170,17 +169,8 @@ def test_sixty_runs_are_less_than_6_mb(tmp_path):
     assert len(curve_in(page, "m3")[1]) == 5
 
 
-def point(agent, aversion, mean, gini, runs):
-    estimates = [Estimate(value, value - 1, value + 1) for value in (mean, gini, gini, -gini)]
-    return FrontierPoint(agent, aversion, *estimates, seeds=1, episodes=20, runs=runs)
-
-
 def test_a_point_of_a_frontier_leads_to_its_runs(tmp_path):
-    for aversion in (0, 1):
-        folder = tmp_path / f"mg,risk_aversion={aversion}" / "seed0"
-        fake_run(folder, settings={"risk_aversion": aversion}, records=RECORDS, command="/bin/steadyrl frontier x")
-    points = [point("mg", a, 10.0 - a, 5.0 - a, [f"mg,risk_aversion={a}/seed0"]) for a in (0, 1)]
-    Frontier((*points, point("gone", None, 1.0, 9.0, [])), MAZE).save(tmp_path / "frontier.json")
+    write_frontier(tmp_path)
     page = write_report(tmp_path)
     data = data_of(page)
     plots = plots_of(page, "points")
