@@ -134,7 +134,9 @@ def test_minibatches_are_of_whole_episodes(monkeypatch):
 
 
 def test_engines_give_each_episode_one_row(monkeypatch):
+    """Batches of recurrent policies are not packed; those of others are, which the second half shows."""
     monkeypatch.setattr(EpisodeBatch, "packed", None)
-    steadyrl.Reinforce(partial(Noisy, "choice"), network="gru", hidden=(4,), episodes_per_update=3).learn(
-        total_episodes=3, progress_bar=False
-    )
+    make = partial(steadyrl.Reinforce, partial(Noisy, "choice"), hidden=(4,), episodes_per_update=3)
+    assert make(network="gru").learn(total_episodes=3, progress_bar=False).episodes == 3
+    with pytest.raises(TypeError):
+        make().learn(total_episodes=3, progress_bar=False)
