@@ -2,49 +2,29 @@
 
 import numpy as np
 
-ACTIVATIONS = {
-    "relu": lambda x: np.maximum(x, 0),
+STEPS = {  # What policies consist of: each makes rows of numbers from others, with arrays of the file.
+    "features": lambda x, column, value: np.where(np.isnan(value), x[:, column], x[:, column] == value),
+    "normalize": lambda x, mean, std: (x.astype(np.float32) - mean) / std,
+    "convolve": lambda x, at, w, b, rest: np.hstack([(x[:, at] @ w + b).reshape(len(x), -1), x[:, rest]]),
+    "dense": lambda x, w, b: x @ w + b,
+    "layer_norm": lambda x, scale, shift: ((x.T - x.mean(1)) / np.sqrt(x.var(1) + 1e-6)).T * scale + shift,
+    "clip": np.clip,
     "tanh": np.tanh,
-    "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+    "elu": lambda x: np.maximum(x, 0) + np.expm1(np.minimum(x, 0)),
     "silu": lambda x: x * (1 + np.tanh(x / 2)) / 2,
+    "choose": lambda x, own, first: np.where(own, x[:, None], -np.inf).argmax(axis=2) + first,
 }
 
 
-class Policy:
-    """The policy in a file: `actions = Policy("policy.npz")(observations)`."""
+def rows(x):
+    """[k, numbers]: a batch of observations as rows; those of a dict or tuple side by side, keys in order."""
+    parts = [x[key] for key in sorted(x)] if isinstance(x, dict) else x
+    return np.hstack([*map(rows, parts)]) if isinstance(x, dict | tuple) else np.reshape(x, (len(x), -1))
 
-    def __init__(self, path):
-        with np.load(path) as file:
-            self.arrays = dict(file)
 
-    def __call__(self, observations):
-        """The most likely action for each of a batch of observations [k, ...], or of a dict or tuple of such."""
-        p = self.arrays
-        if "actions" in p:  # Discrete observations: the action in each state.
-            return p["actions"][np.asarray(observations) - p["first_state"]]
-        x = np.concatenate([self.features(str(name), observations) for name in p["inputs"]], axis=1)
-        if "mean" in p:
-            x = np.clip((x - p["mean"]) / p["std"], -p["clip"], p["clip"])
-        for k in range(p["layers"]):
-            x = x @ p[f"weight_{k}"] + p[f"bias_{k}"]
-            if f"scale_{k}" in p:  # Layer normalization.
-                x = (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + np.float32(1e-6))
-                x = x * p[f"scale_{k}"] + p[f"shift_{k}"]
-            x = ACTIVATIONS[str(p["activation"])](x) if k < p["layers"] - 1 else x
-        if "numbers" in p:  # One choice or several.
-            best = [part.argmax(axis=1) for part in np.split(x, np.cumsum(p["numbers"])[:-1], axis=1)]
-            x = np.stack(best, axis=1).astype(p["first"].dtype) + p["first"]
-        else:
-            x = p["middle"] + p["half_range"] * (np.tanh(x) if p["squash"] else x)
-            x = np.clip(x, p["low"], p["high"]).astype(p["low"].dtype)
-        return x.reshape(-1, *p["shape"])
-
-    def features(self, name, values):
-        """The network's inputs from the part of the observations by this name; "" for all of them."""
-        for key in filter(None, name.split("/")):
-            values = values[key] if isinstance(values, dict) else values[int(key)]
-        rows = np.asarray(values).reshape(len(values), -1)
-        if f"one_hot:{name}" in self.arrays:
-            choice, value = self.arrays[f"one_hot:{name}"]
-            return (rows[:, choice] == value).astype(np.float32)
-        return rows.astype(np.float32) / self.arrays[f"divisor:{name}"]
+def act(policy, observations):
+    """The most likely action for each of a batch of observations, with `policy = dict(np.load("policy.npz"))`."""
+    x = rows(observations)
+    for step, *arrays in map(str.split, policy["steps"]):
+        x = STEPS[step](x, *(policy[name] for name in arrays))
+    return x.reshape(-1, *policy["action"].shape).astype(policy["action"].dtype)

@@ -1,9 +1,9 @@
-"""How much less noisy is the risk gradient if a critic credits each step, and which of two critics is better?
+"""How much less noisy is the risk gradient if a critic credits each step, and which critic is the best?
 
     python studies/risk_credit.py   # several minutes on one core; writes docs/results/risk_credit.md
 
-MG is trained in two worlds. At three moments its policy and its critic are frozen, and so is a critic of another design
-that has learned from the same episodes (`risk_critics.py`). Then -grad D is estimated from many fresh batches.
+MG is trained in two worlds. At three moments its policy and its critic are frozen, and so are critics of two other
+designs that have learned from the same episodes (`risk_critics.py`). Then -grad D is estimated from many fresh batches.
 """
 
 from __future__ import annotations
@@ -24,7 +24,17 @@ import numpy as np
 import tyro
 from bars import make_bar
 from markdown_page import provenance, table, wrap
-from risk_critics import DECAYS, ESTIMATORS, LAWS, LEAVE_ONE_OUT, Critics, Estimator, compare, gradient_estimates
+from risk_critics import (
+    DECAYS,
+    DESIGNS,
+    ESTIMATORS,
+    LAWS,
+    LEAVE_ONE_OUT,
+    Critics,
+    Estimator,
+    compare,
+    gradient_estimates,
+)
 
 from steadyrl import MeanGini, exact, learn_together
 from steadyrl.base.seeding import Stream, stream_key, training_episode_seed
@@ -41,11 +51,12 @@ MOMENTS = {"early": 0.02, "midway": 0.2, "late": 1.0}
 SIZES = (10, 50)
 """n: episodes in a batch."""
 FRESH_SEED = 1_000
-MAZE = {"env": "steadyrl/GuardedMaze-v0", "risk_aversion": 1.4}
+MAZE = {"env": "steadyrl/GuardedMaze-v0", "risk_aversion": 1.4, "risk_gamma": 1.0}
 TWO_SIDES = {
-    "env": "steadyrl/TwoSides-v0", "mean": "ppo", "risk_aversion": 1.0, "episodes_per_update": 8, "gae_lambda": 0.95,
-    "value_learning_rate": 3e-4, "value_targets": "monte_carlo", "hidden": (64, 64),
+    "env": "steadyrl/TwoSides-v0", "mean": "ppo", "risk_aversion": 1.0, "risk_gamma": 1.0, "risk_gae_lambda": 0.9405,
+    "episodes_per_update": 16, "inner_updates": 4,
 }  # fmt: skip
+"""As in benchmarks/learning/step_credit.toml."""
 
 
 @dataclass
@@ -54,11 +65,11 @@ class Args:
 
     seeds: int = 2
     """Trainings in each world."""
-    maze_training: int = 20_000
+    maze_training: int = 50_000
     """Episodes of a training in the maze."""
     maze_episodes: int = 20_000
     """Fresh episodes at each moment: a multiple of 50."""
-    two_sides_training: int = 400
+    two_sides_training: int = 1_600
     two_sides_episodes: int = 5_000
     turns: int = 9
     """Turns that the two kinds of credit take when their time is measured."""
@@ -118,16 +129,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(world: World, seed: int, moments: dict[str, list[Moment]], advance: Callable[[str], Any]) -> None:
-    """One training: a critic of design a learns from each of its batches, and three moments are measured."""
+    """One training: critics of the other designs learn from each of its batches, and three moments are measured."""
     agent = world.make(seed)
     n, simulator = agent.settings.n, None
-    critics = Critics.untrained(agent.algorithm.critic, agent.learner.risk, jax.random.key(seed))
+    critics = Critics.untrained(agent.algorithm.critic, agent.learner.risk, agent.settings.gamma, jax.random.key(seed))
     if agent.engine != "compiled":
         simulator = simulator_for(agent.engine, agent.source, n)
     stops = {max(1, round(share * world.training / n)): name for name, share in MOMENTS.items()}
     for k in range(1, max(stops) + 1):
         episodes = next_round(agent, simulator)
-        critics = critics.fit_a(steps_of(agent, episodes))
+        critics = critics.fit(steps_of(agent, episodes))
         learn_together([agent], total_episodes=n, progress_bar=False)
         critics = critics._replace(b_state=agent.learner.risk)
         assert np.allclose(critics.b_state.returns[:n], episodes.rewards.sum(axis=-1), atol=1e-3), "the same episodes"
@@ -194,7 +205,7 @@ def draw(results: Results, path: Path) -> None:
     for (world, kind), row in zip([(world, kind) for world in results for kind in kinds], rows, strict=True):
         for moment, axes in zip(MOMENTS, row, strict=True):
             for law, line in zip(LAWS, ("-", "--"), strict=True):
-                for design, color in zip("ab", ("tab:orange", "tab:blue"), strict=True):
+                for design, color in zip(DESIGNS, ("tab:orange", "tab:blue", "tab:green"), strict=True):
                     each = np.array([values(results, world, moment, (design, law, d), kind) for d in DECAYS])
                     axes.plot(each.mean(axis=1), line, color=color, label=f"{design}, {law}")
                     axes.plot(each, ".", color=color)
@@ -253,7 +264,7 @@ def findings(results: Results) -> dict[str, str]:
 
 def best_table(results: Results) -> str:
     """The lambda with the least error at n = 10, by critic and law."""
-    kinds, by_what, rows = [(design, law) for law in LAWS for design in "ab"], ("error_ratio", "batch_cosine"), []
+    kinds, by_what, rows = [(design, law) for law in LAWS for design in DESIGNS], ("error_ratio", "batch_cosine"), []
     for world, moments in results.items():
         for moment, seeds in moments.items():
             what = [shown([getattr(seed, name) for seed in seeds]) for name in ("mean", "gini", "norm")]

@@ -1,8 +1,9 @@
-"""Two designs of a critic for the risk part, and the gradients that they give; for the study `risk_credit.py`.
+"""Designs of a critic for the risk part, and the gradients that they give; for the study `risk_credit.py`.
 
-Design b is the library's `RiskCritic`: it learns the distribution of the return still to come. Design a, which exists
-here alone, learns the expected utility itself, as a function of the state, the return so far and the time. Both see the
-same episodes, take the same number of steps of the same optimizer, and judge an episode by the same law of returns.
+Design b is the library's `RiskCritic` with `risk_gamma=1`: it learns the distribution of the return still to come.
+Design c is b with the default `risk_gamma`, which discounts risk credit as advantages of the mean are. Design a, which
+exists here alone, learns the expected utility itself, as a function of the state, the return so far and the time. All
+see the same episodes, take the same number of steps of the same optimizer, and judge an episode by the same law.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ class Estimator(NamedTuple):
     decay: float = 1.0
 
 
+DESIGNS = "abc"
 LEAVE_ONE_OUT, REFERENCE = Estimator("none"), Estimator("b")
-ESTIMATORS = (LEAVE_ONE_OUT, *(Estimator(design, law, decay) for law in LAWS for design in "ab" for decay in DECAYS))
+ESTIMATORS = (LEAVE_ONE_OUT, *(Estimator(design, law, decay) for law in LAWS for design in DESIGNS for decay in DECAYS))
 """In the order of `gradient_estimates`; `REFERENCE` is unbiased, as is the first."""
 
 
@@ -55,7 +57,7 @@ class UtilityTable:
     n_states: int
     lowest: ClassVar[float] = -100.0
     width: ClassVar[float] = 4.0
-    ranges: ClassVar[int] = 32  # As many numbers for each state as design b has quantiles.
+    ranges: ClassVar[int] = 32  # Numbers for each state; design b has 8 quantiles.
 
     def init(self, key: Array) -> Array:
         """All zeros."""
@@ -195,23 +197,27 @@ def _so_far(steps: Steps) -> Array:
 
 
 class Critics(NamedTuple):
-    """Both designs, as far as they have learned. What b learns does not depend on the law, so that a is there twice."""
+    """All designs, as far as they have learned. What b and c learn does not depend on the law; a is there twice."""
 
     a: UtilityCritic
     a_states: dict[str, UtilityState]  # For each of LAWS.
     b_state: CriticState
+    c: RiskCritic
+    c_state: CriticState
 
     @classmethod
-    def untrained(cls, b: RiskCritic, b_state: CriticState, key: Array) -> Critics:
-        """Before the first batch."""
-        a = UtilityCritic.beside(b)
-        return cls(a, {law: a.init(key) for law in LAWS}, b_state)
+    def untrained(cls, b: RiskCritic, b_state: CriticState, gamma: float, key: Array) -> Critics:
+        """Before the first batch; c is b with that `risk_gamma`."""
+        a, c = UtilityCritic.beside(b), replace(b, gamma=gamma)
+        return cls(a, {law: a.init(key) for law in LAWS}, b_state, c, c.init(key))
 
     @jax.jit
-    def fit_a(self, steps: Steps) -> Critics:
-        """After design a has learned from a batch."""
-        states = {law: self.a.fit(state, self._known(law), steps) for law, state in self.a_states.items()}
-        return self._replace(a_states=states)
+    def fit(self, steps: Steps) -> Critics:
+        """After a and c have learned from a batch; b learns with the agent."""
+        states = {
+            law: self.a.fit(state, self._with_law(self.b_state, law), steps) for law, state in self.a_states.items()
+        }
+        return self._replace(a_states=states, c_state=self.c.fit(self.c_state, steps)[0])
 
     def step_weights(self, steps: Steps) -> Array:
         """[E, n, T]: for each of ESTIMATORS, the weight of every log pi(a_t|s_t) in an estimate of -grad D."""
@@ -219,16 +225,22 @@ class Critics(NamedTuple):
         n = returns.size
         credits = []
         for law in LAWS:
-            known, a_state = self._known(law), self.a_states[law]
             of_a = jax.vmap(self.a.advantages, in_axes=(None, None, None, 0))
-            of_b = jax.vmap(lambda decay, known: replace(self.a.twin, decay=decay).advantages(known, steps), (0, None))
-            credits += [of_a(a_state, known, steps, decays), of_b(decays, known)]
+            credits.append(of_a(self.a_states[law], self._with_law(self.b_state, law), steps, decays))
+            for critic, state in ((self.a.twin, self.b_state), (self.c, self.c_state)):
+                known = self._with_law(state, law)
+                # As the agent does it: GAE's lambda times gamma.
+                credit = jax.vmap(
+                    lambda decay, c=critic, s=known: replace(c, decay=decay * c.gamma).advantages(s, steps)
+                )
+                credits.append(credit(decays))
         alike = gini_weights_unbiased(returns)[:, None] * steps.mask / (n - 2)
         return jnp.concatenate([alike[None], *(credit / n for credit in credits)])
 
-    def _known(self, law: str) -> CriticState:
+    @staticmethod
+    def _with_law(state: CriticState, law: str) -> CriticState:
         none = jnp.zeros(0)
-        return self.b_state if law == "remembered" else self.b_state._replace(returns=none, known=none)
+        return state if law == "remembered" else state._replace(returns=none, known=none)
 
 
 @jax.jit

@@ -77,6 +77,9 @@ def numpys_layers():
         ends = zip(self.sizes[:-1], self.sizes[1:], strict=True)
         draw = lambda *shape: jnp.asarray(rng.standard_normal(shape, dtype=np.float32) / 2)  # noqa: E731
         layers = [{"weight": draw(inputs, outputs), "bias": draw(outputs)} for inputs, outputs in ends]
+        if self.layer_norm:
+            more = [{"scale": 1 + draw(n), "shift": draw(n)} for n in self.sizes[1:-1]]
+            layers = [*(layer | norm for layer, norm in zip(layers[:-1], more, strict=True)), layers[-1]]
         return [*layers[:-1], {name: output_scale * numbers for name, numbers in layers[-1].items()}]
 
     with pytest.MonkeyPatch.context() as patch:

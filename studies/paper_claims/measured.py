@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import NamedTuple
 
 from steadyrl.reports.final_table import final_values
+from steadyrl.reports.measures import DISCOUNTED_GD
 from steadyrl.reports.results.file import read_results
 from steadyrl.reports.results.results import Cell, Results
 from steadyrl.reports.seed_statistics import iqm_over_seeds
@@ -52,32 +54,45 @@ class Source:
         raise NotImplementedError
 
     def sweep(self, variant: str, method: str, measure: str) -> dict[float, Measured]:
-        """Lambda -> the measure in the sensitivity study."""
+        """Lambda -> the measure in a study of lambdas."""
         raise NotImplementedError
 
 
 class ResultsSource(Source):
-    """From a results file: interquartile means over seeds."""
+    """From a results file: interquartile means over seeds. Methods that it lacks may be in an `earlier` source."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, earlier: Source | None = None) -> None:
         self.results, self.origin = read_results(path), path.name
-        self.experiment = self.results.experiment
+        self.experiment, self.earlier = self.results.experiment, None
+        if earlier is not None and self._missing(earlier.experiment):
+            self.experiment, self.earlier = earlier.experiment, earlier
+
+    def _missing(self, experiment: Experiment) -> list[str]:
+        cells = itertools.product(experiment.variants, experiment.methods)
+        return [f"{v.name} {m.title}" for v, m in cells if (v.name, m.name) not in self.results.cells]
+
+    @property
+    def missing(self) -> list[str]:
+        """What numbers of the earlier source are used for."""
+        return [] if self.earlier is None else self._missing(self.experiment)
 
     def get(self, variant: str, method: str, measure: str) -> Measured | None:
         """See `Source`."""
-        return _of_cell(self.results, self.results.cells.get((variant, method)), measure)
+        cell = self.results.cells.get((variant, method))
+        if cell is None and self.earlier is not None:
+            return self.earlier.get(variant, method, measure)
+        return _of_cell(self.results, cell, measure)
 
     def sweep(self, variant: str, method: str, measure: str) -> dict[float, Measured]:
         """See `Source`."""
-        study = self.results.sweep
-        if study is None:
-            return {}
-        cells = {name: cell for (place, name), cell in study.cells.items() if place == variant and "=" in name}
         found = {
-            float(name.split("=")[1]): _of_cell(study, cell, measure)
-            for name, cell in cells.items()
-            if name.split("=")[0] == method
+            float(name.partition("=")[2]): _of_cell(study, cell, measure)
+            for study in self.results.studies.values()
+            for (place, name), cell in study.cells.items()
+            if (place, name.partition("=")[0]) == (variant, method)
         }
+        if not found and self.earlier is not None:
+            return self.earlier.sweep(variant, method, measure)
         return {aversion: one for aversion, one in found.items() if one is not None}
 
 
@@ -111,7 +126,7 @@ class PageSource(Source):
         for line in path.read_text().splitlines():
             cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
             if cells[1:2] == ["method"]:
-                heading = cells
+                heading = [re.sub(r"\bGD$", DISCOUNTED_GD, cell) for cell in cells]  # As tables call it now.
             elif heading and len(cells) == len(heading):
                 self._rows[cells[0], cells[1]] = {
                     name: self._measured(match)

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from steadyrl.reports.final_table import final_section
+from steadyrl.reports.measures import DISCOUNTED_GD
 from steadyrl.reports.results.draw import draw_results
 from steadyrl.reports.results.file import read_results
+from steadyrl.reports.results.results import Results
 from steadyrl.reports.seed_statistics import CONCLUSIVE_SEEDS, COVERAGE
 from studies.markdown_page import fill, table
 from studies.paper_claims.claims_file import Domain
@@ -27,6 +29,7 @@ PICTURES = {
     "risk_curves_by_steps.png": "_td_risk.png",
     "distributions.png": "_returns.png",
     "sensitivity.png": "_sensitivity.png",
+    "lambda_curves.png": "_lambda_curves.png",
 }
 """A figure of `steadyrl reproduce` -> the end of its name in docs/results."""
 ANSWERS = {True: "true", False: "false", None: "open"}
@@ -34,8 +37,8 @@ RULES = """A condition on numbers is true if it is true for all values within th
 for none of them, and open otherwise. A claim **holds** if its conditions are true with the settings that the paper
 prints, **holds as printed only** if other settings refute it, **holds with other settings** if it needs them, **does
 not hold** if one of them is false as printed, and is **inconclusive** otherwise. Methods called "printed" have the
-settings of the paper's appendix. The sensitivity study varies calibrated settings: a claim about it holds with other
-settings at most, and methods are compared at the lambdas that both have tried. The conditions are
+settings of the paper's appendix. Of the two studies of lambda, curves of the paper's own values have printed settings,
+and the study over decades has other ones; methods are compared at the lambdas that both have tried. The conditions are
 in [claims.toml](../../studies/paper_claims/claims.toml)."""
 SEEDS_RULE = """With fewer than {least} seeds a condition is always open. Bootstrap intervals over few seeds are too
 narrow: for normally distributed values, the nominal 95 % interval covers the mean in {coverage} of samples."""
@@ -47,12 +50,12 @@ def results_file(folder: Path, domain: str) -> Path:
 
 
 def source_of(folder: Path, domain: str) -> Source | None:
-    """The numbers of a domain: of its results file or, for the maze, of its earlier page; None if there are none."""
+    """The numbers of a domain: of its results file and, for the maze, of its earlier page; None if there are none."""
+    has_page = domain == "maze" and (folder / "maze.md").is_file()
+    earlier = PageSource(folder / "maze.md", domain, MAZE_SEEDS) if has_page else None
     if results_file(folder, domain).is_file():
-        return ResultsSource(results_file(folder, domain))
-    if domain == "maze" and (folder / "maze.md").is_file():
-        return PageSource(folder / "maze.md", domain, MAZE_SEEDS)
-    return None
+        return ResultsSource(results_file(folder, domain), earlier)
+    return earlier
 
 
 class Pages:
@@ -97,7 +100,7 @@ class Pages:
         source = self.sources[domain.name]
         if isinstance(source, ResultsSource) and (finals := final_section(source.results)):
             parts.append(finals.replace("## Final policies", f"### Final policies: {domain.title}"))
-            parts.append(self._pictures(domain))
+            parts.append(self._pictures(domain, source.results))
         return "\n\n".join(part for part in parts if part)
 
     def _origin(self, domain: Domain) -> str:
@@ -115,7 +118,9 @@ class Pages:
         lines = [
             f"Numbers are interquartile means over seeds, from {link} (runs until {made.date}"
             + f", {short_commits(made.commit)}" * bool(made.commit)
-            + "). To draw its tables and figures, and to train it:",
+            + "). "
+            + _earlier(source)
+            + "To draw its tables and figures, and to train it:",
         ]
         commands = f"    steadyrl reproduce {domain.name} --from docs/results/{source.origin}\n    {made.command}"
         return f"{fill(lines[0], 110)}\n\n{commands}"
@@ -132,8 +137,15 @@ class Pages:
         verdict = judged.verdict if judged.verdict == NOT_RUN else f"**{judged.verdict}**"
         return [claim.text, claim.paper, verdict, numbers, shown, figure]
 
-    def _pictures(self, domain: Domain) -> str:
-        names = [f"{domain.name}{end}" for end in PICTURES.values()]
+    def _pictures(self, domain: Domain, results: Results) -> str:
+        """Those that are drawn from these results: others of the same names are of earlier runs."""
+        units = results.experiment.by_unit()
+        names = [
+            f"{domain.name}{end}"
+            for figure, end in PICTURES.items()
+            if not figure.startswith(("learning_curves", "risk_curves"))
+            or ("timesteps" if "by_steps" in figure else "episodes") in units
+        ]
         return "\n".join(f"![{domain.title}: {name}]({name})" for name in names if (self.folder / name).is_file())
 
     def readme_table(self) -> str:
@@ -156,6 +168,14 @@ class Pages:
         return table(["environment", "seeds", "return", "Gini deviation", "what to look at", *held], rows)
 
 
+def _earlier(source: ResultsSource) -> str:
+    """A sentence on what comes from the earlier page, if something does."""
+    if source.earlier is None:
+        return ""
+    link = f"[{source.earlier.origin}]({source.earlier.origin})"
+    return f"Not in it yet, and means from the earlier tables of {link} instead: {', '.join(source.missing)}. "
+
+
 def _seeds_rule() -> str:
     coverage = ", ".join(f"{percent} % ({seeds} seeds)" for seeds, percent in COVERAGE.items())
     return SEEDS_RULE.format(least=CONCLUSIVE_SEEDS, coverage=coverage)
@@ -176,12 +196,15 @@ def _numbers(tried: Tried) -> str:
 
 
 def _compared(source: Source, domain: Domain, variant: str) -> list[str]:
-    """Seeds, return, Gini deviation and what to look at: as printed, and with the last of the other settings."""
+    """Seeds, return, Gini deviation and what to look at: as printed, and with the last other settings that were run."""
     pairs = [(choice.get(domain.neutral, domain.neutral), choice["mg"]) for choice in domain.choices]
+    others = [pair for pair in pairs[1:] if source.get(variant, pair[1], domain.look) is not None]
     titles = {method.name: method.title for method in source.experiment.methods}
-    methods = [method for method in dict.fromkeys((*pairs[0], *pairs[-1])) if method in titles]
-    final = isinstance(source, ResultsSource)
-    measures = ["final return", "final GD"] if final else ["return", "exact GD"]
+    methods = [m for m in dict.fromkeys(m for pair in (*pairs[:1], *others[-1:]) for m in pair) if m in titles]
+    if not methods:
+        return ["", f"{NOT_RUN}: the risk-neutral method and MG", "", ""]
+    final = isinstance(source, ResultsSource) and not source.missing
+    measures = ["final return", "final GD"] if final else ["return", f"exact {DISCOUNTED_GD}"]
     found = {m: [source.get(variant, method, m) for method in methods] for m in (*measures, domain.look)}
     seeds = sorted({one.seeds for numbers in found.values() for one in numbers if one is not None})
     cells = [", ".join(_plain(one) for one in numbers if one is not None) for numbers in found.values()]

@@ -106,10 +106,7 @@ def _verdict(found: Sequence[Tried]) -> str:
 
 
 def try_claim(claim: Claim, source: Source, methods: Mapping[str, str], printed: bool = True) -> Tried:
-    """All conditions of a claim, with these methods; a `NotRunError` if one of them has no run.
-
-    The sensitivity study varies calibrated settings, so what it says is never about the `printed` ones.
-    """
+    """All conditions of a claim, with these methods; a `NotRunError` if one of them has no run."""
     answers, numbers, seeds = [], {}, []
     for condition in claim.conditions:
         judged = _Judging(condition, source, methods)
@@ -117,7 +114,6 @@ def try_claim(claim: Claim, source: Source, methods: Mapping[str, str], printed:
         for key, shown in judged.numbers.items():
             numbers.setdefault(key, {}).update(shown)
         seeds += judged.seeds
-    printed = printed and all(condition.kind != "apart" for condition in claim.conditions)
     return Tried(conjunction(answers), numbers, tuple(sorted(set(seeds))), printed)
 
 
@@ -156,7 +152,7 @@ class _Judging:
         about them; false if all pairs of methods agree at all lambdas that they share.
         """
         c = self.condition
-        methods = (c.method, *c.than)  # Not roles: the study has its own methods.
+        methods = [self.methods.get(role, role) for role in (c.method, *c.than)]
         working = {method: self._working(method) for method in methods}
         answers = []
         for one, other in itertools.combinations(methods, 2):

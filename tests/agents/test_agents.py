@@ -196,6 +196,8 @@ def test_divergence_is_an_error_that_keeps_what_was_learned():
     ("make", "message"),
     [
         (lambda: MeanGini("MlpPolicy", ENV), "one unnamed argument"),
+        (lambda: MeanGini(ENV, verbose=1), "verbose: there is no such setting: use learn"),
+        (lambda: MeanGini(ENV, device="cuda"), "device: there is no such setting: JAX chooses the device"),
         (lambda: MeanGini("steadyrl/GuardedMaz-v0"), "Did you mean 'steadyrl/GuardedMaze-v0'"),
         (lambda: MeanGini(ENV, risk_aversoin=1), "Did you mean 'risk_aversion'"),
         (lambda: MeanGini(ENV, risk_aversion=-1), "risk_aversion=-1.0: it must be at least 0"),

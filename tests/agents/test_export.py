@@ -17,7 +17,7 @@ from toy_envs import Counter
 
 import steadyrl
 from steadyrl.cli.main import main
-from steadyrl.envs.spaces import as_batch
+from steadyrl.envs.spaces import as_batch, choices
 from steadyrl.rollouts.normalization import RunningMoments
 
 pytestmark = pytest.mark.usefixtures("numpys_layers")
@@ -70,8 +70,6 @@ def prepared(agent, batch):
         return agent
     agent.learner = learner
     layers = learner.theta["mean"] if isinstance(learner.theta, dict) else learner.theta
-    for layer in layers[:-1] if agent.actor().policy.mlp.layer_norm else ():
-        layer |= {name: np.float32(rng.normal(1, 0.5, len(layer["bias"]))) for name in ("scale", "shift")}
     actor, rows = agent.actor(), as_batch(agent.observation_space, batch)[0]
     outputs = actor.policy.mlp.apply_numpy(jax.tree.map(np.asarray, layers), actor.inputs(actor.features(rows)))
     mean, std = outputs.mean(axis=0), outputs.std(axis=0)
@@ -95,8 +93,9 @@ def leaves(batch, name=""):
     return {key: part for k, inner in parts for key, part in leaves(inner, f"{name}/{k}").items()}
 
 
-def run_onnx(path, batch):
-    (actions,) = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, leaves(batch))
+def run_onnx(path, batch, **more):
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    (actions,) = session.run(None, leaves(batch) | more)
     return actions
 
 
@@ -119,7 +118,7 @@ def test_files_act_as_predict_does(name, tmp_path):
     prepared(agent, batch)
     expected, _ = agent.predict(batch, deterministic=True)
     check_equal(run_onnx(agent.export(tmp_path / "policy.onnx"), batch), expected)
-    check_equal(run_policy.Policy(agent.export(tmp_path / "policy.npz"))(batch), expected)
+    check_equal(run_policy.act(dict(np.load(agent.export(tmp_path / "policy.npz"))), batch), expected)
 
 
 def test_a_trained_policy_gets_the_same_returns_from_its_file(tmp_path):
@@ -168,14 +167,61 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
     assert agent.export(tmp_path / "policy.npz").exists()
 
 
-def test_a_policy_of_another_kind_is_refused(tmp_path):
-    agent = steadyrl.DQN(Spaces(Box(0, 255, (40, 40), np.uint8), Discrete(2)), hidden=(4,), buffer_size=10)
-    with pytest.raises(ValueError, match="dqn: a ConvNetwork cannot be exported, only tables and networks of dense"):
+def test_a_network_of_another_kind_is_refused(tmp_path):
+    agent = steadyrl.PPO("CartPole-v1", network=Doubled)
+    with pytest.raises(ValueError, match="ppo: a CustomNetwork cannot be exported, only tables and networks whose"):
         agent.export(tmp_path / "policy.npz")
 
 
-def test_the_runner_needs_numpy_alone():
+class Doubled:
+    """A network of somebody else's."""
+
+    def __init__(self, inputs):
+        self.outputs = inputs
+
+    def init(self, key):
+        return {}
+
+    def apply(self, parameters, x):
+        return 2 * x
+
+    apply_numpy = apply
+
+
+MASKED = {
+    "a network": lambda: steadyrl.DQN("CartPole-v1", hidden=(8,)),
+    "several choices": lambda: steadyrl.PPO(Spaces(SEEN, MultiDiscrete([3, 2, 4], start=[5, 0, -1])), hidden=(8,)),
+    "a table": lambda: steadyrl.Reinforce("Taxi-v4"),
+    "a table of values": lambda: steadyrl.QLearning("Taxi-v4"),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_files_take_action_masks(name, tmp_path):
+    agent = MASKED[name]()
+    batch = observations(agent)
+    prepared(agent, batch)
+    numbers = choices(agent.action_space)
+    rng = np.random.default_rng(0)
+    masks = np.concatenate([rng.permuted(np.arange(n) < rng.integers(1, n + 1, (N, 1)), axis=1) for n in numbers], 1)
+    expected, _ = agent.predict(batch, deterministic=True, action_mask=masks)
+    free, _ = agent.predict(batch, deterministic=True)
+    assert (expected != free).mean() > 0.1
+    agent.save(tmp_path / "agent.steady")
+    main(["export", str(tmp_path / "agent.steady"), str(tmp_path / "policy.onnx"), "--action-masks"])
+    check_equal(run_onnx(tmp_path / "policy.onnx", batch, action_mask=masks), expected)
+    arrays = dict(np.load(agent.export(tmp_path / "policy.npz")))
+    check_equal(run_policy.act(arrays | {"own": arrays["own"] & masks[:, None]}, batch), expected)
+
+
+def test_real_valued_actions_have_no_masks(tmp_path):
+    with pytest.raises(ValueError, match=r"action_masks: actions in Box.* have none"):
+        steadyrl.TD3("Pendulum-v1", hidden=(8,)).export(tmp_path / "policy.onnx", action_masks=True)
+
+
+def test_the_runner_is_30_lines_that_need_numpy_alone():
     source = Path(run_policy.__file__).read_text()
     nodes = list(ast.walk(ast.parse(source)))
     assert not [node for node in nodes if isinstance(node, ast.ImportFrom)]
     assert [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names] == ["numpy"]
+    assert len(source.splitlines()) <= 30

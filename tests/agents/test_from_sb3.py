@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import sb3_models
-from gymnasium.spaces import Box, Discrete, MultiBinary
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from sb3_models import normalizer
 
 import steadyrl
@@ -39,13 +39,26 @@ class Reach(gym.Env):
 CASES = {
     "PPO, discrete": (sb3_models.PPO, cart),
     "PPO, continuous": (sb3_models.PPO, Reach),
+    "MaskablePPO": (sb3_models.MaskablePPO, cart),
     "A2C, discrete": (sb3_models.A2C, cart),
     "A2C, continuous": (sb3_models.A2C, swing),
     "DQN": (sb3_models.DQN, cart),
     "TD3": (sb3_models.TD3, Reach),
 }
-KINDS = {"PPO": steadyrl.PPO, "A2C": steadyrl.PPO, "DQN": steadyrl.DQN, "TD3": steadyrl.TD3}
-AVERSE = {"PPO": steadyrl.MeanGini, "A2C": steadyrl.MeanGini, "DQN": steadyrl.MVPI, "TD3": steadyrl.MVPI}
+KINDS = {
+    "PPO": steadyrl.PPO,
+    "MaskablePPO": steadyrl.PPO,
+    "A2C": steadyrl.PPO,
+    "DQN": steadyrl.DQN,
+    "TD3": steadyrl.TD3,
+}
+AVERSE = {
+    "PPO": steadyrl.MeanGini,
+    "MaskablePPO": steadyrl.MeanGini,
+    "A2C": steadyrl.MeanGini,
+    "DQN": steadyrl.MVPI,
+    "TD3": steadyrl.MVPI,
+}
 
 
 def observations(env):
@@ -64,7 +77,7 @@ def check_equal(ours, theirs, varied=True):
 def values_of(agent, model, seen):
     """The values that ours and theirs give to observations, theirs in their own units."""
     algorithm, learner = agent.algorithm, agent.learner
-    if isinstance(model, sb3_models.PPO):
+    if isinstance(model, sb3_models.PPO | sb3_models.MaskablePPO):
         return algorithm.value(learner.phi, agent.actor().normalize(seen)), model.values
     if isinstance(model, sb3_models.DQN):
         return algorithm.policy.mlp(learner.theta, seen), model.values
@@ -263,3 +276,25 @@ def test_real_models(name, env, normalized):
     averse = steadyrl.from_sb3(model, risk_aversion=0.5, **({} if name in ("PPO", "A2C") else {"learning_starts": 20}))
     averse.learn(total_episodes=2, progress_bar=False)
     assert averse.timesteps > model.num_timesteps
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["Discrete", "MultiDiscrete"])
+@pytest.mark.filterwarnings("ignore")
+def test_real_models_with_action_masks(several):
+    contrib = pytest.importorskip("sb3_contrib")
+    from sb3_contrib.common.wrappers import ActionMasker
+
+    numbers = (3, 2) if several else (3,)
+    env = gym.make("Acrobot-v1", max_episode_steps=50)
+    if several:
+        env = gym.wrappers.TransformAction(env, lambda k: k[0] * k[1], MultiDiscrete(numbers))
+    env = ActionMasker(env, lambda env: np.arange(sum(numbers)) != 1)
+    model = contrib.MaskablePPO("MlpPolicy", env, n_steps=128, seed=0).learn(256)
+    agent, rng = steadyrl.from_sb3(model), np.random.default_rng(0)
+    seen = observations(agent)
+    masks = np.concatenate([rng.permuted(np.arange(n) < rng.integers(1, n + 1, (N, 1)), axis=1) for n in numbers], 1)
+    theirs, _ = model.predict(seen, deterministic=True, action_masks=masks)
+    check_equal(agent.predict(seen, deterministic=True, action_mask=masks)[0], theirs)
+    agent = steadyrl.from_sb3(model, risk_aversion=0.5).learn(total_episodes=16, progress_bar=False)
+    taken = agent.play(2, seed=0).actions.reshape(-1, len(numbers))[:, 0]
+    assert not (taken == 1).any(), "its environment still masks the second action"

@@ -59,14 +59,6 @@ def test_what_is_not_supported(make, message):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("env", ["CartPole-v1", "FrozenLake-v1"])
-def test_no_export(env, tmp_path):
-    agent = steadyrl.PPO(env, **SMALL)
-    for name in ("policy.npz", "policy.onnx"):
-        with pytest.raises(ValueError, match="ppo: a GRU cannot be exported, only tables and networks of dense layers"):
-            agent.export(tmp_path / name)
-
-
 def test_no_tables():
     with pytest.raises(TypeError, match="has learned a network, which has no table"):
         steadyrl.PPO("FrozenLake-v1", **SMALL).probabilities()

@@ -27,6 +27,25 @@ def test_a_sensitivity_study_may_change_other_settings_along():
         AGENTS[method.agent].settings_of(method.settings)
 
 
+def test_curves_of_lambdas_have_the_printed_settings_and_lambdas():
+    """The paper's appendix on the maze, and its figure of lambdas at goal reward 20."""
+    experiment = load_experiment("maze")
+    printed = {method.name: method.settings for method in experiment.methods}
+    study = experiment.study_experiments()["lambda_curves"]
+    single = {name: [0.1, 0.2, 0.4] for name in ("tamar", "mvp")}
+    grid = {"mg_printed": [0.8, 1.0, 1.2], "mvo": [0.6, 0.8, 1.0, 1.2], **single}
+    assert {name: [*values] for name, values in experiment.lambda_curves.values.items()} == grid
+    assert [variant.options for variant in study.variants] == [{"goal_reward": 20}]
+    assert (study.scale.seeds, study.scale.episodes) == (10, 400_000)
+    for method in study.methods:
+        name, value = method.name.split("=")
+        other = {key for key, setting in method.settings.items() if setting != printed[name][key]}
+        assert other <= {"risk_aversion", "initial_dual"}
+        assert method.settings["risk_aversion"] == float(value)
+        if name == "mvp":
+            assert method.settings["initial_dual"] == pytest.approx(-84.8 + 1 / (2 * float(value)), abs=0.01)
+
+
 def test_the_printed_maze_settings():
     """The paper's appendix on the maze, setting by setting."""
     methods = {method.name: method.settings for method in load_experiment("maze").methods}

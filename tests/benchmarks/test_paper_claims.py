@@ -1,5 +1,6 @@
 """The page of the paper's claims: verdicts follow from intervals, and the pages are those of the committed data."""
 
+import dataclasses
 import math
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from example_results import example_results, policy
 
 from steadyrl.reports.results.file import write_results
+from steadyrl.reports.tables import columns_of
 from steadyrl.runs.experiment import load_experiment, names
 from studies.paper_claims.claims_file import read_claims
 from studies.paper_claims.measured import Measured, PageSource, ResultsSource
@@ -50,6 +52,16 @@ def test_claims_are_about_methods_and_variants_of_their_experiments():
             assert {domains[claim.domain].printed.get(role, role) for role in roles} <= methods, claim.text
             assert {condition.variant, condition.than_variant} - {""} <= {v.name for v in experiment.variants}
             assert condition.than or not math.isnan(condition.value), claim.text
+
+
+def test_measures_of_training_in_claims_about_the_maze_are_columns_of_its_table():
+    results = example_results("maze", seeds=1)
+    for cell in results.cells.values():  # Rates that training in the maze records, and figures do not show.
+        cell.recorded.finals["training.white_path_rate_last_tenth"] = np.zeros(1)
+    columns = {column.heading for column in columns_of(results.experiment, results.cells.values())}
+    domains, claims = read_claims()
+    measures = {one.measure for claim in claims if claim.domain == "maze" for one in claim.conditions}
+    assert {*measures, domains["maze"].look} <= columns
 
 
 def number(low, high, seeds=10):
@@ -144,9 +156,9 @@ WORKS, FAILING, UNDECIDED = number(0.95, 1), number(0, 0.5), number(0.5, 1)
 @pytest.mark.parametrize(
     ("mg", "td3", "verdict", "answer"),
     [
-        ({1.0: WORKS}, {1.0: FAILING}, OTHER, True),
-        ({1.0: WORKS, 2.0: UNDECIDED}, {2.0: FAILING, 1.0: FAILING}, OTHER, True),
-        ({1.0: WORKS}, {1.0: WORKS}, OPEN, False),
+        ({1.0: WORKS}, {1.0: FAILING}, HOLDS, True),
+        ({1.0: WORKS, 2.0: UNDECIDED}, {2.0: FAILING, 1.0: FAILING}, HOLDS, True),
+        ({1.0: WORKS}, {1.0: WORKS}, FAILS, False),
         ({1.0: WORKS}, {1.0: UNDECIDED}, OPEN, None),
         ({1.0: WORKS}, {2.0: FAILING}, OPEN, None),
         ({1.0: WORKS}, {1.0: number(0, 0.5, seeds=4)}, OPEN, None),
@@ -168,9 +180,38 @@ def test_lambdas_are_compared_where_both_methods_have_tried_them(mg, td3, verdic
 def test_numbers_of_the_earlier_page_on_the_maze():
     source = PageSource(RESULTS / "maze.md", "maze", 10)
     assert source.get("goal 20", "mg", "white path so far") == Measured(0.36, 0.36, 0.36, 10, True)
-    assert source.get("goal 40", "mg_printed", "exact GD") == Measured(5.04, 3.11, 6.35, 10, False)
+    assert source.get("goal 40", "mg_printed", "exact discounted GD") == Measured(5.04, 3.11, 6.35, 10, False)
     assert source.get("goal 20", "mg=1.4", "goal") is None
     assert source.sweep("goal 20", "tamar_calibrated", "goal")[1e-5].value == 1.0
+
+
+def test_lambdas_of_other_settings_are_those_of_other_methods():
+    claim = Claim("half_cheetah", "lambdas", "App.", "x.png", (Condition("apart", "mg", "goal", than=("td3",)),))
+    source = Sweeps(mg_printed={1.0: UNDECIDED}, mg_by_step={1.0: WORKS}, td3={1.0: FAILING})
+    judged = judge(claim, source, [{"mg": "mg_printed"}, {"mg": "mg_by_step"}])
+    assert judged.verdict == OTHER
+    assert [(tried.printed, tried.answer) for tried in judged.tried] == [(True, None), (False, True)]
+
+
+def test_numbers_of_both_studies_of_lambdas_and_of_an_earlier_page(tmp_path):
+    maze = example_results("maze", seeds=1)
+    for key in [key for key in maze.cells if key[1] == "mg"]:
+        del maze.cells[key]
+    studies = {
+        field: example_results("maze", seeds=5, evaluated=False, study=name)
+        for field, name in (("sweep", "sensitivity"), ("lambda_curves", "lambda_curves"))
+    }
+    write_results(dataclasses.replace(maze, **studies), tmp_path / "maze.json.gz")
+    source = ResultsSource(tmp_path / "maze.json.gz")
+    assert [*source.sweep("goal 20", "mvo", "goal")] == [0.6, 0.8, 1.0, 1.2]
+    assert [*source.sweep("goal 40", "mvo_calibrated", "goal")] == [1e-4, 1e-3, 0.01, 0.015, 0.1, 1.0]
+    assert source.sweep("goal 40", "mvo", "goal") == {}
+    assert source.get("goal 20", "mg", "return") is None
+    earlier = PageSource(RESULTS / "maze.md", "maze", 10)
+    both = ResultsSource(tmp_path / "maze.json.gz", earlier)
+    assert both.missing == ["goal 20 MG", "goal 40 MG"]
+    assert both.get("goal 20", "mg", "return") == earlier.get("goal 20", "mg", "return")
+    assert both.get("goal 20", "mvo", "return") == source.get("goal 20", "mvo", "return")
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from steadyrl.cli.reproduce import reproduce
 from steadyrl.reports.curves import read_recorded
 from steadyrl.reports.figures.curves import so_far, style
 from steadyrl.reports.palette import Palette
+from steadyrl.reports.results.file import read_results
+from steadyrl.reports.results.publish import Output
 from steadyrl.reports.tables import interval
 from steadyrl.runs.experiment import Scale, load_experiment
 from steadyrl.runs.scheduler import train_all
@@ -161,6 +163,33 @@ def test_a_sensitivity_study_trains_each_value_and_draws_its_figure(tmp_path):
         assert config["settings"]["threshold"] == 50
     assert (tmp_path / "maze" / "sensitivity.png").stat().st_size > 10_000
     assert "Tamar printed 1e-06" in (tmp_path / "maze" / "sensitivity.md").read_text()
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_study_of_curves_is_trained_published_and_continued(tmp_path):
+    whole = load_experiment("maze", seeds=2, episodes=100)
+    values = {"tamar": {v: {"risk_aversion": v} for v in (0.1, 0.4)}}
+    study = dataclasses.replace(whole.lambda_curves, values=values)
+    one = dataclasses.replace(whole.only(["tamar"]), sensitivity=None, lambda_curves=study)
+    out, again = tmp_path / "maze", tmp_path / "again"
+    reproduce(one, out)
+    runs = sorted(path.parent.name for path in (tmp_path / "maze-lambda-curves" / "goal-20").glob("*/seed*"))
+    assert runs == ["tamar=0.4", "tamar=0.4"]  # With 0.1 they are runs of the experiment itself.
+    assert not (tmp_path / "maze-lambda-curves" / "goal-40").exists()
+    main(["reproduce", "maze", "--from", str(out / "results.json.gz"), "--out", str(tmp_path / "drawn")])
+    for folder in (out, tmp_path / "drawn"):
+        assert (folder / "lambda_curves.png").stat().st_size > 10_000
+        assert "| goal 20 | Tamar printed 0.4 |" in (folder / "lambda_curves.md").read_text()
+    # What a results file has is not trained again.
+    known = read_results(out / "results.json.gz")
+    scale = dataclasses.replace(study.scale, seeds=3)
+    more = dataclasses.replace(one, lambda_curves=dataclasses.replace(study, scale=scale))
+    reproduce(more, again, output=Output(again, 100, known=known))
+    assert sorted(path.name for path in (tmp_path / "again-lambda-curves").rglob("seed*")) == ["seed2", "seed2"]
+    cells = read_results(again / "results.json.gz").lambda_curves.cells
+    assert {key: cell.seeds for key, cell in cells.items()} == {
+        ("goal 20", f"tamar={value}"): (0, 1, 2) for value in (0.1, 0.4)
+    }
 
 
 def write_records(folder, **files):

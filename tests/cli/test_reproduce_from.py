@@ -16,6 +16,7 @@ from steadyrl.reports.results.file import read_results, write_results
 from steadyrl.reports.results.found import complete_jobs, found_jobs
 from steadyrl.reports.results.publish import Output, Runs, publish, sweep_folder
 from steadyrl.reports.results.results import RISK
+from steadyrl.reports.results.share import median_seed
 from steadyrl.runs.experiment import load_experiment
 from steadyrl.runs.final_evaluation import read_evaluation
 from steadyrl.runs.scheduler import train_all
@@ -199,7 +200,9 @@ def test_a_published_file_is_drawn_with_its_numbers(file, tmp_path):
     for cell in results.cells.values():
         for heading, values in final_values(cell).items():
             assert f" {over_seeds(heading, values)} |" in text
-    assert (tmp_path / "learning_curves.png").is_file()
+    names = {"episodes": "learning_curves.png", "timesteps": "learning_curves_by_steps.png"}
+    for unit, name in names.items():
+        assert (tmp_path / name).is_file() == (unit in results.experiment.by_unit())
 
 
 def test_agents_to_share_are_those_of_median_seeds(trained, tmp_path, capsys):
@@ -216,3 +219,50 @@ def test_agents_to_share_are_those_of_median_seeds(trained, tmp_path, capsys):
         np.testing.assert_array_equal(agent.probabilities(), whole.probabilities())
     page = (shared / "maze" / "README.md").read_text()
     assert "[goal-20/mg_printed.steady](goal-20/mg_printed.steady) | goal 20 | MG printed |" in page
+
+
+def test_seeds_of_a_results_file_are_not_trained_again(trained, tmp_path, capsys):
+    seeds = {"--seeds": 3, "--episodes": 600, "--evaluation-episodes": 20, "--out": tmp_path / "rest"}
+    options = [word for pair in seeds.items() for word in pair]
+    known = trained / "results.json.gz"
+    run("reproduce", "maze", "--quick", "--agents", "mg_printed", *options, "--continue", known)
+    assert sorted(path.name for path in (tmp_path / "rest").rglob("seed*")) == ["seed2", "seed2"]
+    combined, before = read_results(tmp_path / "rest" / "results.json.gz"), read_results(known)
+    for key, cell in combined.cells.items():
+        assert cell.seeds == (0, 1, 2)
+        np.testing.assert_array_equal(final_values(cell)["return"][:2], final_values(before.cells[key])["return"])
+
+
+def test_a_file_that_has_all_seeds_is_drawn(trained, tmp_path):
+    known, out = trained / "results.json.gz", tmp_path / "none"
+    options = ["--seeds", 2, "--episodes", 600, "--evaluation-episodes", 20, "--out", out]
+    run("reproduce", "maze", "--quick", "--agents", "mg_printed", *options, "--continue", known)
+    assert (out / "results.json.gz").read_bytes() == known.read_bytes()
+    assert (out / "learning_curves.png").is_file()
+
+
+def test_agents_of_seeds_that_were_trained_elsewhere_stay(trained, tmp_path):
+    from shutil import copytree
+
+    first, second, agents = tmp_path / "first", tmp_path / "second", tmp_path / "agents"
+    for copy, other in ((first, "seed1"), (second, "seed0")):
+        copytree(trained, copy)
+        for folder in copy.glob(f"*/mg_printed/{other}"):
+            folder.rename(folder.with_name(f"not-{other}"))
+    options = ["--evaluation-episodes", 20, "--agents-to", agents]
+    run("reproduce", "maze", "--from", first, *options)
+    run("reproduce", "maze", "--from", second, "--continue", first / "results.json.gz", *options)
+    results = read_results(second / "results.json.gz")
+    page = (agents / "maze" / "README.md").read_text()
+    for (variant, _), cell in results.cells.items():
+        assert cell.seeds == (0, 1)
+        file = agents / "maze" / cell.variant.folder / "mg_printed.steady"
+        seed = steadyrl.load(file).seed
+        assert seed == median_seed(cell)
+        assert f"| {variant} | MG printed | {seed} | 2 |" in page
+
+
+def test_results_of_another_experiment_cannot_be_continued(trained, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run("reproduce", "swimmer", "--continue", trained / "results.json.gz", "--out", tmp_path / "x")
+    assert "has the results of maze, not of swimmer" in capsys.readouterr().err

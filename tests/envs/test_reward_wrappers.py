@@ -31,6 +31,18 @@ def test_clipping_wrappers_are_refused():
     inside.close()
 
 
+class ClipRewardEnv(gym.RewardWrapper):
+    """As in the Atari wrappers of Stable-Baselines3."""
+
+    def reward(self, reward):
+        return np.sign(reward)
+
+
+def test_clipping_wrappers_of_others_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"^ClipRewardEnv: clipped rewards change the law of the returns"):
+        steadyrl.PPO(TimeLimit(ClipRewardEnv(cartpole()), 100))
+
+
 @pytest.mark.parametrize("function", [lambda r: np.clip(r, -1, 1), np.sign, lambda r: r**2, lambda r: max(r, 0)])
 def test_other_transforms_get_a_warning(function):
     with pytest.warns(UserWarning, match=r"TransformReward: its function of the reward is not of the form a \* r \+ b"):

@@ -5,16 +5,20 @@ import dataclasses
 import numpy as np
 import pytest
 from example_results import example_results, policy
+from matplotlib.figure import Figure
 from PIL import Image
 
 from steadyrl.evaluation.seed_resamples import interquartile_mean
+from steadyrl.reports.figures.curves import so_far
 from steadyrl.reports.figures.distributions import draw_distributions, pooled_quantiles
-from steadyrl.reports.figures.sensitivity import budget_and_seeds
+from steadyrl.reports.figures.lambda_curves import draw_lambda_curves
+from steadyrl.reports.figures.sensitivity import budget_and_seeds, draw_sensitivity
 from steadyrl.reports.final_table import final_section, final_table, over_seeds, print_final_table
 from steadyrl.reports.results.draw import draw_results
 from steadyrl.reports.results.file import read_results, write_results
 from steadyrl.reports.seed_statistics import COVERAGE, iqm_over_seeds
 from steadyrl.reports.tables import print_summary, write_summary
+from steadyrl.runs.experiment import load_experiment
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +76,49 @@ def test_the_sensitivity_figure_counts_what_was_run():
     assert budget_and_seeds([*curves[:1], {}]).endswith(
         "last tenth of 2,000 episodes, mean and standard error of 2 seeds"
     )
+
+
+def test_curves_of_lambdas_are_drawn_from_the_file(tmp_path, capsys):
+    study = example_results("maze", seeds=2, evaluated=False, study="lambda_curves")
+    del study.cells["goal 20", "mvp=0.4"]  # Its runs are not complete yet.
+    maze = dataclasses.replace(example_results("maze", seeds=1, evaluated=False), lambda_curves=study)
+    write_results(maze, tmp_path / "results.json.gz")
+    draw_results(read_results(tmp_path / "results.json.gz"), tmp_path)
+    assert str(tmp_path / "lambda_curves.png") in capsys.readouterr().out
+    assert (tmp_path / "lambda_curves.png").stat().st_size > 10_000
+    rows = [line for line in (tmp_path / "lambda_curves.md").read_text().splitlines() if line.startswith("| goal")]
+    assert len(rows) == 12
+    assert rows[0].startswith("| goal 20 | MG printed 0.8 |")
+
+
+def test_methods_of_a_study_that_have_no_runs_yet_are_not_drawn(monkeypatch, tmp_path):
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *arguments, **more: drawn.append(figure))
+    cells = example_results("maze", seeds=2, evaluated=False, study="sensitivity").cells
+    curves = {key: cell.recorded.training for key, cell in cells.items() if key[1].startswith("mg=")}
+    draw_sensitivity(load_experiment("maze"), curves, tmp_path / "x.png")
+    assert [panel.get_title() for panel in drawn[0].axes if panel.get_title()] == ["MG"]
+
+
+def test_each_lambda_has_its_curve_and_band(monkeypatch, tmp_path):
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *arguments, **more: drawn.append(figure))
+    experiment = load_experiment("maze")
+    cells = example_results("maze", seeds=2, evaluated=False, study="lambda_curves").cells
+    draw_lambda_curves(experiment, {key: cell.recorded for key, cell in cells.items()}, tmp_path / "x.png")
+    panels = np.reshape(drawn[0].axes, (2, 4))
+    assert [panel.get_title() for panel in panels[0]] == [f"{name}, goal 20" for name in ("MG", "MVO", "Tamar", "MVP")]
+    assert [panel.get_ylabel() for panel in panels[:, 0]] == ["evaluation return", "optimal risk-aversion rate"]
+    labels = [text.get_text() for text in panels[0, 1].get_legend().get_texts()]
+    assert labels == ["lambda 0.6", "lambda 0.8", "lambda 1*", "lambda 1.2"]
+    for panel, lines in zip(panels.T.flat, (3, 3, 4, 4, 3, 3, 3, 3), strict=True):
+        assert len(panel.lines) == len(panel.collections) == lines
+    recorded = cells["goal 20", "mvp=0.2"].recorded.training
+    expected = so_far(recorded, "white_path_rate").mean(axis=0)
+    np.testing.assert_allclose(panels[1, 3].lines[1].get_ydata(), expected)
+    highest = max(line.get_ydata().max() for panel in panels[1] for line in panel.lines)
+    assert -0.1 < panels[1, 0].get_ylim()[0] < 0
+    assert panels[1, 0].get_ylim()[1] > highest
 
 
 def test_drawing_twice_gives_the_same_tables_and_pixels(results, tmp_path):

@@ -53,12 +53,31 @@ def test_what_is_read_is_what_was_written(results, written):
 
 def test_the_sensitivity_study_is_part_of_the_file(tmp_path):
     maze = example_results("maze", seeds=1)
-    both = dataclasses.replace(maze, sweep=example_results("maze", seeds=2, evaluated=False, study=True))
+    both = dataclasses.replace(maze, sweep=example_results("maze", seeds=2, evaluated=False, study="sensitivity"))
     write_results(both, tmp_path / "maze.json.gz")
     read = read_results(tmp_path / "maze.json.gz")
     assert read.experiment.sensitivity == maze.experiment.sensitivity
     assert read.sweep.cells.keys() == both.sweep.cells.keys()
     assert ("goal 20", "tamar_calibrated=1e-05") in read.sweep.cells
+
+
+def test_the_study_of_curves_is_part_of_the_file(tmp_path):
+    maze, study = example_results("maze", seeds=1), example_results("maze", seeds=2, evaluated=False, study=CURVES)
+    write_results(dataclasses.replace(maze, lambda_curves=study), tmp_path / "maze.json.gz")
+    read = read_results(tmp_path / "maze.json.gz")
+    assert read.experiment.lambda_curves == maze.experiment.lambda_curves
+    assert {*read.studies} == {CURVES}
+    assert {*read.lambda_curves.cells} == {("goal 20", method.name) for method in study.experiment.methods}
+    before, after = (one.cells["goal 20", "mvo=0.6"].recorded.training for one in (study, read.lambda_curves))
+    np.testing.assert_allclose(after["white_path_rate"], before["white_path_rate"], atol=1e-3)
+
+
+def test_files_from_before_there_were_curves_of_lambdas_are_read(written):
+    def older(content):
+        del content["lambda_curves"], content["experiment"]["lambda_curves"]
+
+    changed(written, older)
+    assert read_results(written).studies == {}
 
 
 def test_small_quantiles_beside_large_ones_are_kept(results, tmp_path):
@@ -140,6 +159,7 @@ def studied(content, **changed):
     content["experiment"]["sensitivity"] = {**study, **changed}
 
 
+CURVES = "lambda_curves"
 STUDIES = {
     "without values": ({"values": {"mg_printed": []}}, "sensitivity.values.mg_printed: it has no value"),
     "with text": ({"values": {"mg_printed": [["x", {}]]}}, "values.mg_printed: a number is needed, not 'x'"),
@@ -147,6 +167,8 @@ STUDIES = {
     "without methods": ({"values": {"new": [[1.0, {}]]}}, "sensitivity: it has 0 methods"),
     "of another setting": ({"setting": "agent"}, "methods.mg_printed.agent: a number is needed, not None"),
     "without a scale": ({"scale": None}, "sensitivity.scale: a table is needed, not None"),
+    "of no variant": ({"variants": ["Mars"]}, "sensitivity: it is about variants that the experiment does not have"),
+    "with one variant": ({"variants": "HalfCheetah"}, "sensitivity.variants: a list is needed, not 'HalfCheetah'"),
 }
 
 
@@ -179,7 +201,11 @@ DAMAGE = {
         lambda c: c["experiment"]["methods"][0].update(budget={"episodes": "9"}),
         "methods.budget.episodes: a whole number is needed, not '9'",
     ),
-    "a sweep in a sweep": (lambda c: c.update(sweep=dict(c, sweep=dict(c))), "sensitivity study has another one"),
+    "a sweep in a sweep": (lambda c: c.update(sweep=dict(c, sweep=dict(c))), "the study in sweep has another one"),
+    "a study in curves": (
+        lambda c: c.update(lambda_curves=dict(c, sweep=dict(c))),
+        "the study in lambda_curves has another one",
+    ),
     "no counter": (lambda c: c["cells"][0]["training"].pop("episodes"), "curves have no episodes"),
     "a seed without end": (lambda c: c["cells"][0].update(seeds=[float("inf")]), "is damaged: .*infinity"),
     "a method twice": (

@@ -1,13 +1,20 @@
 """Methods in experiment files that take their settings from another."""
 
+import dataclasses
 import re
 import shutil
+import tomllib
 from importlib.resources import files
+from pathlib import Path
 
+import gymnasium as gym
 import pytest
 
+from steadyrl import MeanGini
 from steadyrl.runs import experiment
 from steadyrl.runs.experiment import load_experiment
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -55,3 +62,48 @@ def test_errors_name_the_method(file_with, lines, problem):
     file_with(method(lines))
     with pytest.raises(ValueError, match=f"copy.toml: {re.escape(problem)}"):
         load_experiment("copy")
+
+
+def test_seeds_begin_where_the_scale_says(file_with, tmp_path):
+    file_with(method('like = "mvpi"\nscale = { first_seed = 200 }'))
+    cells = load_experiment("copy", seeds=3).only(["other", "dqn"]).cells(tmp_path)
+    assert {name: [run.seed for run in job.runs] for (_, name), job in cells.items()} == {
+        "dqn": [0, 1, 2],
+        "other": [200, 201, 202],
+    }
+
+
+def test_studies_have_the_seeds_that_are_given_and_no_more_episodes():
+    for given, episodes in ((500, (500, 500)), (50_000, (30_000, 50_000)), (None, (30_000, 400_000))):
+        studies = load_experiment("maze", seeds=3, episodes=given).studies.values()
+        assert tuple(study.scale.episodes for study in studies) == episodes
+        assert {study.scale.seeds for study in studies} == {3}
+    assert load_experiment("maze", quick=True).studies == {}
+
+
+def test_a_study_of_an_unknown_variant_is_an_error(file_with):
+    file_with(
+        '[lambda_curves]\nvariants = ["Mars"]\nseeds = 1\nepisodes = 9\nepisodes_per_record = 1\n'
+        'episodes_per_evaluation = 1\nsetting = "risk_aversion"\nvalues = { mvo = [0.1] }\n'
+    )
+    with pytest.raises(ValueError, match=r"copy.toml: lambda_curves.variants: unknown variant 'Mars'"):
+        load_experiment("copy")
+
+
+def test_seeds_that_calibrated_settings_were_searched_on_are_not_reported(tmp_path):
+    for name in ("lunar_lander", "inverted_pendulum", "half_cheetah", "swimmer", "swimmer_distance"):
+        cells = load_experiment(name).cells(tmp_path)
+        assert min(run.seed for (_, method), job in cells.items() if "calibrated" in method for run in job.runs) == 200
+    cells = load_experiment("maze").cells(tmp_path)
+    assert [run.seed for run in cells["goal 20", "mg_by_step"].runs] == [*range(200, 210)]
+
+
+def test_credit_by_step_in_the_maze_has_the_settings_that_were_searched():
+    plan = tomllib.loads((ROOT / "benchmarks/learning/step_credit.toml").read_text())["domains"]
+    (method,) = load_experiment("maze").only(["mg_by_step"]).methods
+    for goal in (20, 40):
+        searched = {**plan[f"maze_{goal}"]["shared"], **plan[f"maze_{goal}"]["methods"]["MG by step"]}
+        agent = MeanGini(gym.make("steadyrl/GuardedMaze-v0", goal_reward=goal), seed=0, **searched)
+        # A table has no hidden layers, and the maze ends its episodes itself.
+        used = {**dataclasses.asdict(agent.settings), "hidden": [], "max_episode_steps": 100}
+        assert method.settings == used

@@ -41,10 +41,10 @@ def full_curves(experiment, seeds, rng, records=600, every=10):
     )
 
 
-def example_results(name="half_cheetah", seeds=3, few=None, rng=None, evaluated=True, study=False):
-    """Results of an experiment, or of its sensitivity study; `few` maps methods to smaller numbers of seeds."""
+def example_results(name="half_cheetah", seeds=3, few=None, rng=None, evaluated=True, study=None):
+    """Results of an experiment, or of one of its studies; `few` maps methods to smaller numbers of seeds."""
     rng = rng or np.random.default_rng(0)
-    experiment = load_experiment(name).sensitivity_experiment() if study else load_experiment(name)
+    experiment = load_experiment(name).study_experiments()[study] if study else load_experiment(name)
     by_name = {method.name: method for method in experiment.methods}
     cells = {}
     for variant in experiment.variants:

@@ -94,6 +94,13 @@ class A2C(PPO):
     pass
 
 
+class MaskablePPO(Model):
+    """That of sb3-contrib, which is no subclass of PPO."""
+
+    activation, parameters, predict, values = PPO.activation, PPO.parameters, PPO.predict, PPO.values
+    actor, critic = PPO.actor, PPO.critic
+
+
 class DQN(Model):
     learning_rate, batch_size, buffer_size, learning_starts = 1e-3, 16, 500, 20
     gamma, tau, target_update_interval = 0.97, 0.5, 30

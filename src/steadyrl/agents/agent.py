@@ -224,16 +224,17 @@ class Agent(SettingsChoice, ActingAgent):
             replay_buffer = memory
         checkpoint.write(self, path, replay_buffer, policy_only=policy_only)
 
-    def export(self, path: str | os.PathLike[str]) -> Path:
+    def export(self, path: str | os.PathLike[str], *, action_masks: bool = False) -> Path:
         """Write the learned policy to a file that runs without steadyrl, and return its path.
 
         "policy.onnx" is an ONNX model (it takes `steadyrl[onnx]` to write it), "policy.npz" the same as arrays, which
         the few lines of examples/run_policy.py run with NumPy alone. Both map a batch of observations, as the
         environment returns them, to the actions of `predict(observations, deterministic=True)`, as it takes them:
         normalization of observations, scaling and clipping of actions are included. Of an agent that has learned for
-        a range of lambdas, export `agent.at(lambda)`.
+        a range of lambdas, export `agent.at(lambda)`. A recurrent policy can only be an ONNX model, which takes and
+        returns its state. With `action_masks`, an ONNX model has one more input, `action_mask`.
         """
-        return export(self, path)
+        return export(self, path, action_masks)
 
     @classmethod
     def load(

@@ -42,12 +42,24 @@ REFUSED = {
     ),
 }
 """Settings of other libraries that cannot exist here, and why."""
+_TENSORBOARD = 'learn(..., loggers=["tensorboard"], out=FOLDER)'
+INSTEAD = {
+    "device": "JAX chooses the device: JAX_PLATFORMS=cpu in the environment keeps to the CPU",
+    "n_envs": "the episodes of a batch are played side by side: set episodes_per_update",
+    "verbose": "use learn(..., progress_bar=...)",
+    "tensorboard_log": f"use {_TENSORBOARD}",
+    "stats_window_size": f"what is recorded goes to loggers: {_TENSORBOARD}",
+    "use_sde": "state-dependent exploration does not exist here",
+}
+"""Arguments of Stable-Baselines3's classes that are none here, and what there is instead."""
 
 
 def unknown_setting(name: str, known: Collection[str], hints: Mapping[str, str]) -> str:
     """One line on a setting that does not exist: why, or what was probably meant."""
     if name in REFUSED and (name != "n_steps" or "episodes_per_update" in known):
         return f"{name}: there is no such setting, because {REFUSED[name]}."
+    if name in INSTEAD:
+        return f"{name}: there is no such setting: {INSTEAD[name]}."
     return unknown("setting", name, known, hints)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from steadyrl.cli.arguments import named
+from steadyrl.cli.arguments import Flag, named
 from steadyrl.cli.stored_agent import StoredAgent
 
 
@@ -26,6 +26,9 @@ class Export:
     risk_aversion: Annotated[float | None, named("LAMBDA", "--at")] = None
     """The lambda to act for, of an agent that was trained for a range of them; --at is the same."""
 
+    action_masks: Flag = False
+    """Give an ONNX model an input for the mask of the actions that are allowed."""
+
     def __call__(self) -> None:
         """Run the command."""
         from steadyrl.agents.export.export import check_suffix, export
@@ -33,4 +36,4 @@ class Export:
         check_suffix(self.out)
         stored = StoredAgent.read(self.path).at(self.risk_aversion)
         stored.warn_if_unfinished()
-        print(f"{stored}: its most likely actions are in {export(stored.agent, self.out)}")
+        print(f"{stored}: its most likely actions are in {export(stored.agent, self.out, self.action_masks)}")

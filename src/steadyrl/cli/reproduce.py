@@ -25,8 +25,10 @@ from steadyrl.cli.failures import exit_with_failures, explain_resuming
 from steadyrl.cli.page import PAGE, show_page, write_page
 
 if TYPE_CHECKING:
+    from steadyrl.reports.results.found import Jobs
     from steadyrl.reports.results.publish import Output
     from steadyrl.runs.experiment import Experiment
+    from steadyrl.runs.job import Job
     from steadyrl.runs.scheduler import Failure
 
 ALL = "all"
@@ -57,6 +59,8 @@ class Reproduce:
     """Folder of the results; by default results/EXPERIMENT, or results/EXPERIMENT-quick."""
     from_: Annotated[Path | None, tyro.conf.arg(name="from", metavar="PATH", help_behavior_hint="")] = None
     """Train nothing: draw a results.json.gz, or the complete runs in a folder, which are evaluated first."""
+    continue_: Annotated[Path | None, tyro.conf.arg(name="continue", metavar="FILE", help_behavior_hint="")] = None
+    """A results.json.gz of earlier runs, made here or elsewhere: its seeds are not trained again, and count."""
     agents_to: Annotated[Path | None, named("FOLDER")] = None
     """Write the policy of the median seed of each method into this folder too, in small files to share."""
     evaluation_episodes: PerhapsCount = None
@@ -74,7 +78,7 @@ class Reproduce:
 
     def __call__(self) -> None:
         """Run the command; status 1 if a run failed."""
-        from steadyrl.reports.results.publish import Output, draw_from
+        from steadyrl.reports.results.publish import Output, draw_from, results_of
         from steadyrl.runs.experiment import load_experiment
 
         if self.experiment == ALL:
@@ -82,9 +86,10 @@ class Reproduce:
             return
         episodes = self._evaluation_episodes()
         methods = None if self.agents is None else names_in(self.agents)
+        known = None if self.continue_ is None else results_of(self.experiment, self.continue_)
         if self.from_ is not None:
             self._check_from()
-            output = Output(self.out, episodes, self.agents_to, self.progress)
+            output = Output(self.out, episodes, self.agents_to, self.progress, known)
             with explain_resuming():
                 exit_with_failures(draw_from(self.from_, self.experiment, methods, output))
             return
@@ -95,7 +100,7 @@ class Reproduce:
             experiment = dataclasses.replace(experiment, engine=self.engine)
         chosen = experiment.only(methods) if methods else experiment
         with explain_resuming():
-            output = Output(out, episodes, self.agents_to, self.progress)
+            output = Output(out, episodes, self.agents_to, self.progress, known)
             failures = reproduce(chosen, out, self.on, self.address, logger_names(self.log), self.progress, output)
         exit_with_failures(failures)
         if self.open and (out / PAGE).is_file():
@@ -131,30 +136,51 @@ def reproduce(
     """Train what is not complete yet, then write tables and figures of the results into `out`.
 
     `on`, `address` and `progress` are those of `train_all`. If runs fail, they are returned, and there are no tables
-    and figures. `output` says how final policies are evaluated, and what else is written.
+    and figures. `output` says how final policies are evaluated, what else is written, and which results are known.
     """
     from steadyrl.reports.results.collect import read_cells
-    from steadyrl.reports.results.publish import Output, Runs, publish, sweep_folder
+    from steadyrl.reports.results.merge import remaining_jobs
+    from steadyrl.reports.results.publish import Output, Runs, publish, study_jobs
     from steadyrl.reports.tables import write_curves
     from steadyrl.runs.scheduler import train_all
 
-    jobs, varied = experiment.cells(out, loggers), experiment.sensitivity_experiment()
-    varied_jobs = varied.cells(sweep_folder(out), loggers) if varied is not None else {}
-    if failures := train_all([*jobs.values(), *varied_jobs.values()], out, on, address, progress):
+    jobs, varied = experiment.cells(out, loggers), experiment.study_experiments()
+    studies = study_jobs(experiment, out, loggers)
+    if output is not None and output.known is not None:
+        jobs = remaining_jobs(output.known, experiment, jobs)
+        for name, known in output.known.studies.items():
+            if name in studies:
+                studies[name] = remaining_jobs(known, varied[name], studies[name])
+    if failures := train_all(_distinct([jobs, *studies.values()]), out, on, address, progress):
         return failures
-    write_curves(read_cells(experiment, jobs), out / "curves.json")
+    if jobs:
+        write_curves(read_cells(experiment, jobs), out / "curves.json")
     output = output or Output(out, QUICK_EVALUATION, progress=progress)
-    failures = publish(Runs(experiment, jobs, varied_jobs, out), output)
-    write_page(out, out, [experiment.env])
+    failures = publish(Runs(experiment, jobs, studies, out), output)
+    if jobs:
+        write_page(out, out, [experiment.env])
     return failures
+
+
+def _distinct(parts: Sequence[Jobs]) -> list[Job]:
+    """All jobs, each run in the first that has it: some runs are part of a study too."""
+    seen: set[Path] = set()
+    distinct = []
+    for job in (job for jobs in parts for job in jobs.values()):
+        runs = tuple(run for run in job.runs if run.folder not in seen)
+        seen.update(job.folders)
+        if runs:
+            distinct.append(dataclasses.replace(job, runs=runs))
+    return distinct
 
 
 def reproduce_all(command: Reproduce) -> None:
     """Run the command for every experiment; one that fails does not stop the others. Status 1 if one failed."""
     from steadyrl.runs.experiment import names
 
-    if command.from_ is not None:
-        raise ValueError(f"--from {command.from_}: name the experiment that it is of, rather than {ALL}.")
+    for option, path in (("from", command.from_), ("continue", command.continue_)):
+        if path is not None:
+            raise ValueError(f"--{option} {path}: name the experiment that it is of, rather than {ALL}.")
     failed = {}
     for number, name in enumerate(names(), start=1):
         print(f"Experiment {number} of {len(names())}: {name}", flush=True)

@@ -24,7 +24,7 @@ def refuse_clipped_rewards(env: Any) -> None:
     """
     for wrapper in wrappers_of(env):
         name = type(wrapper).__name__
-        if isinstance(wrapper, _CLIPPING):
+        if isinstance(wrapper, _CLIPPING) or (isinstance(wrapper, gym.RewardWrapper) and "clip" in name.lower()):
             raise ValueError(
                 f"{name}: clipped rewards change the law of the returns whose risk is measured, and the rare large "
                 "losses that it consists of are cut first. Remove the wrapper; to scale rewards, use "

@@ -87,7 +87,7 @@ def columns_of(experiment: Experiment, cells: Iterable[Cell]) -> list[Column]:
         raise ValueError(f"no run can be shown in a table: {printable(next(iter(_notes(cells)), 'there is none.'))}")
     episode_metrics = [name for name in _training_metrics(shown) if name.endswith("_rate") or name == "distance"]
     all_rows = [row for rows in experiment.figures.values() for row in rows]
-    so_far_rows = [row for row in all_rows if row.so_far]
+    so_far_metrics = dict.fromkeys(row.metric for row in all_rows if row.so_far)
     lengths = [row.metric for row in all_rows if (row.metric, row.of) == ("length", "evaluations")]
     columns = [
         Column("evaluation return", "return", "evaluations", LAST_TENTH),
@@ -96,7 +96,7 @@ def columns_of(experiment: Experiment, cells: Iterable[Cell]) -> list[Column]:
         Column("return", "return", "training", LAST_TENTH),
         Column(DISCOUNTED_GD, "gini_deviation", "training", LAST_TENTH),
         *(Column(_heading(name), name, "training", LAST_TENTH) for name in episode_metrics),
-        *(Column(f"{_heading(row.metric)} so far", row.metric, "training", SO_FAR) for row in so_far_rows),
+        *(Column(f"{_heading(name)} so far", name, "training", SO_FAR) for name in so_far_metrics),
         *(Column(title, name, "evaluations", LAST) for name, title in EXACT.items()),
     ]
     present = {column: [column.is_in(cell.recorded) for cell in cells] for column in columns}

@@ -128,6 +128,9 @@ class Actor:
         inputs = self.normalize(features)
         return inputs if self.levels is None else with_levels(inputs, self.levels, self.observation_space is None)
 
+    # OpenBLAS now and then reports an invalid value in a product of finite numbers whose result is right. Inputs and
+    # parameters have been checked by now, so the report has no other meaning.
+    @np.errstate(invalid="ignore")
     def act(self, features: Any, noise: Any, masks: Any = None) -> Any:
         """[k, ...]: an action for each row of features; the most likely one if `noise` is None."""
         inputs = self.inputs(features)

@@ -19,6 +19,10 @@ from steadyrl.runs.sweep import MAX_BUDGET, MAX_RUNS, check_number_of_seeds
 from steadyrl.runs.toml_file import from_table, part_of, read_toml
 from steadyrl.training.run import Plan
 
+SENSITIVITY, LAMBDA_CURVES = "sensitivity", "lambda_curves"
+STUDIES = (SENSITIVITY, LAMBDA_CURVES)
+"""The studies of one setting over several values; their figures have the same names."""
+
 
 @dataclass(frozen=True)
 class Method:
@@ -60,11 +64,13 @@ class Scale:
     """Training episodes from one evaluation to the next."""
     timesteps: int = 0
     """How many steps to train for, in place of `episodes`; 0 to count episodes."""
+    first_seed: int = 0
+    """Seeds are this one and those after it."""
 
     def __post_init__(self) -> None:
         check_number_of_seeds(self.seeds)
         for field in dataclasses.fields(self):
-            value, least = getattr(self, field.name), 0 if field.name == "timesteps" else 1
+            value, least = getattr(self, field.name), 0 if field.name in ("timesteps", "first_seed") else 1
             if not least <= value <= MAX_BUDGET:
                 raise ValueError(f"{field.name} {value}: a number from {least} to {MAX_BUDGET:,} is needed.")
 
@@ -94,6 +100,8 @@ class Sensitivity:
     values: dict[str, dict[float, dict[str, Any]]]
     """Method -> value -> all the settings that change with it, among them `setting` itself."""
     scale: Scale
+    variants: tuple[str, ...] = ()
+    """The names of the variants that it is about; empty for all of them."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +117,15 @@ class Experiment:
     methods: tuple[Method, ...]
     scale: Scale
     sensitivity: Sensitivity | None
+    """A study that is drawn over the values of the setting, at the end of training."""
     evaluation_episodes: int
     """How many episodes an evaluation plays."""
     figures: dict[str, tuple[Row, ...]]
     """The figures' names and rows."""
     not_quick: tuple[Method, ...] = ()
     """Methods that the quick scale omits, at that scale."""
+    lambda_curves: Sensitivity | None = None
+    """A study that is drawn over training, with a curve for each value."""
 
     def cells(self, out: Path, loggers: Sequence[str] = ()) -> dict[tuple[str, str], Job]:
         """(variant, method) -> a job with all seeds."""
@@ -132,7 +143,7 @@ class Experiment:
                 env_options=variant.options,
                 agent=method.agent,
                 settings=method.settings,
-                seeds=range(scale.seeds),
+                seeds=range(scale.first_seed, scale.first_seed + scale.seeds),
                 folder=out / variant.folder / method.name,
                 title=f"{variant.name}  {method.title}",
                 plan=plan,
@@ -167,25 +178,41 @@ class Experiment:
         chosen = tuple(m for m in self.methods if m.name in names or m.agent in names)
         return dataclasses.replace(self, methods=chosen)
 
+    @property
+    def studies(self) -> dict[str, Sensitivity]:
+        """Those of STUDIES that there are."""
+        found = {name: getattr(self, name) for name in STUDIES}
+        return {name: study for name, study in found.items() if study is not None}
+
+    def without_studies(self) -> Experiment:
+        """The same without studies."""
+        return dataclasses.replace(self, sensitivity=None, lambda_curves=None)
+
     def sensitivity_experiment(self) -> Experiment | None:
         """The sensitivity study as an experiment: a method METHOD=VALUE for each value; None if there is none."""
-        if self.sensitivity is None:
-            return None
+        return self.study_experiments().get(SENSITIVITY)
+
+    def study_experiments(self) -> dict[str, Experiment]:
+        """Study -> an experiment with a method METHOD=VALUE for each value; without studies of other methods."""
+        found = {name: self._varied(study) for name, study in self.studies.items()}
+        return {name: experiment for name, experiment in found.items() if experiment.methods}
+
+    def _varied(self, study: Sensitivity) -> Experiment:
         methods = tuple(
             dataclasses.replace(
                 method,
                 name=f"{method.name}={value:g}",
                 title=f"{method.title} {value:g}",
-                source=f"{self.sensitivity.setting} {value:g}; the rest as {method.title} in the main experiment",
+                source=f"{study.setting} {value:g}; the rest as {method.title} in the main experiment",
                 settings={**method.settings, **changed},
                 scale={},
             )
             for method in self.methods
-            for value, changed in self.sensitivity.values.get(method.name, {}).items()
+            for value, changed in study.values.get(method.name, {}).items()
         )
-        if not methods:
-            return None
-        return dataclasses.replace(self, methods=methods, scale=self.sensitivity.scale, sensitivity=None)
+        variants = tuple(v for v in self.variants if v.name in study.variants or not study.variants)
+        varied = dataclasses.replace(self, methods=methods, variants=variants, scale=study.scale)
+        return varied.without_studies()
 
 
 def names() -> list[str]:
@@ -203,7 +230,8 @@ def load_experiment(
 ) -> Experiment:
     """The experiment by that name, at full or quick scale; the other arguments override the file.
 
-    `episodes` are for every method; `timesteps` for those that are trained for steps.
+    `episodes` are for every method, and studies have no more than that; `timesteps` are for methods that are trained
+    for steps.
     """
     if name not in names():
         raise ValueError(unknown("experiment", name, names()))
@@ -240,7 +268,7 @@ def _experiment(
             raise ValueError(unknown("key", key, _KEYS))
     scale = "quick" if quick else "full"
     variants, figures = part_of(data, "variants", list), part_of(data, "figures", dict)
-    sweep = None if quick or "sweep" not in data else _sensitivity(dict(part_of(data, "sweep", dict)))
+    studies = {name: _sensitivity(data, table, given) for name, table in _STUDY_TABLES.items() if table in data}
     experiment = Experiment(
         name=name,
         title=part_of(data, "title", str),
@@ -249,7 +277,8 @@ def _experiment(
         variants=tuple(from_table(Variant, variant, "variants") for variant in variants),
         methods=methods,
         scale=from_table(Scale, {**part_of(data, scale, dict), **given}, scale),
-        sensitivity=sweep,
+        sensitivity=None if quick else studies.get(SENSITIVITY),
+        lambda_curves=None if quick else studies.get(LAMBDA_CURVES),
         evaluation_episodes=part_of(data, "evaluation_episodes", int),
         figures={
             figure: tuple(from_table(Row, row, f"figures.{figure}") for row in part_of(figures, figure, list))
@@ -307,16 +336,28 @@ def _with_timesteps(method: Method, timesteps: int) -> Method:
     return dataclasses.replace(method, scale={**method.scale, **changed})
 
 
-def _sensitivity(data: dict[str, Any]) -> Sensitivity:
-    """Values are numbers, or tables of settings where others change along with the one that is varied."""
-    setting, values = part_of(data, "setting", str, where="sweep."), part_of(data, "values", dict, where="sweep.")
+def _sensitivity(data: dict[str, Any], name: str, given: dict[str, int]) -> Sensitivity:
+    """A study in a file's table `name`, with the `given` seeds, and no more than the `given` episodes.
+
+    Values are numbers, or tables of settings where others change along with the one that is varied.
+    """
+    table = part_of(data, name, dict)
+    setting, values = part_of(table, "setting", str, where=f"{name}."), part_of(table, "values", dict, where=f"{name}.")
     by_method = {}
     for method in values:
-        given = part_of(values, method, list, where="sweep.values.")
-        tables = [value if isinstance(value, dict) else {setting: value} for value in given]
-        by_method[method] = {_number(table.get(setting), f"sweep.values.{method}"): table for table in tables}
-    scale = {key: value for key, value in data.items() if key not in ("setting", "values")}
-    return Sensitivity(setting, by_method, from_table(Scale, scale, "sweep"))
+        varied = part_of(values, method, list, where=f"{name}.values.")
+        changes = [value if isinstance(value, dict) else {setting: value} for value in varied]
+        by_method[method] = {_number(one.get(setting), f"{name}.values.{method}"): one for one in changes}
+    variants = part_of(table, "variants", list, [], f"{name}.")
+    known = [str(one.get("name")) for one in part_of(data, "variants", list) if isinstance(one, dict)]
+    for variant in variants:
+        if variant not in known:
+            raise ValueError(f"{name}.variants: {unknown('variant', str(variant), known)}")
+    own = {key: value for key, value in table.items() if key not in ("setting", "values", "variants")}
+    scale = from_table(Scale, own, name)
+    episodes = min(scale.episodes, given.get("episodes", scale.episodes))
+    scale = dataclasses.replace(scale, seeds=given.get("seeds", scale.seeds), episodes=episodes)
+    return Sensitivity(setting, by_method, scale, tuple(variants))
 
 
 def _number(value: Any, where: str) -> float:
@@ -325,9 +366,11 @@ def _number(value: Any, where: str) -> float:
     return value
 
 
+_STUDY_TABLES = {SENSITIVITY: "sweep", LAMBDA_CURVES: "lambda_curves"}
+"""Study -> its table in a file."""
 _KEYS = (
     *("title", "env", "engine", "evaluation_episodes", "variants"),
-    *("figures", "full", "quick", "sweep", "methods"),
+    *("figures", "full", "quick", *_STUDY_TABLES.values(), "methods"),
 )
 """The keys of a file."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -12,37 +13,52 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tu
 from numpy.typing import NDArray
 
 from steadyrl.agents.networks import (
+    GRU,
     MLP,
     ActionRange,
     CategoricalNetwork,
     DeterministicNetwork,
     EpsilonGreedy,
+    EpsilonGreedyTable,
+    GreedyTable,
     MultiCategoricalNetwork,
     NormalNetwork,
+    ProbabilityTable,
+    SoftmaxTable,
 )
-from steadyrl.envs.images import is_image
+from steadyrl.agents.networks.conv import NATURE, ConvNetwork
+from steadyrl.envs.images import Image, is_image
 from steadyrl.envs.spaces import parts_of, shown_space
-from steadyrl.rollouts.acting import Actor, state_size
+from steadyrl.rollouts.acting import Actor
 from steadyrl.rollouts.normalization import CLIP, EPSILON
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
 
-STATES_AT_ONCE = 1000
-"""How many states a network is asked about in one call."""
+Layer = dict[str, NDArray[np.float32]]
 
 
 class Input(NamedTuple):
     """The observation, or a part of it: numbers as they are, or choices in one-hot code."""
 
-    name: str
-    """The keys that lead to it in Dict and Tuple observations, with slashes between them; "" for all of it."""
+    path: tuple[Any, ...]
+    """The keys that lead to it in Dict and Tuple observations; () for all of it."""
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     one_hot: NDArray[np.int64] | None = None
     """[2, features]: for each feature, the number of a choice and the value of it that the feature stands for."""
     divisor: float = 1.0
     """255 for pixels."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers it is."""
+        return math.prod(self.shape)
+
+    @property
+    def features(self) -> int:
+        """How many inputs of the network they become."""
+        return self.size if self.one_hot is None else self.one_hot.shape[1]
 
 
 class Choice(NamedTuple):
@@ -67,59 +83,84 @@ class Scaled(NamedTuple):
     shape: tuple[int, ...]
 
 
+class Convolutions(NamedTuple):
+    """What is made of one image among the inputs, by convolutions without padding, each followed by max(x, 0)."""
+
+    image: Image
+    layers: tuple[Layer, ...]
+    """`weight` [side, side, channels, filters] and `bias` [filters] of each."""
+    strides: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class PlainNetwork:
-    """Inputs as numbers, normalized if there are moments; dense layers; and the action from their outputs."""
+    """Inputs as numbers, normalized if there are moments; then layers; and the action from their outputs."""
 
     inputs: tuple[Input, ...]
     moments: tuple[NDArray[np.float32], NDArray[np.float32]] | None
     """Mean and standard deviation of each input; what they give is clipped to `clip`."""
-    layers: tuple[dict[str, NDArray[np.float32]], ...]
+    convolutions: tuple[Convolutions, ...]
+    """The dense layers see their outputs, [height, width, filters] in this order, and then the other inputs."""
+    layers: tuple[Layer, ...]
     """`weight` [in, out] and `bias` [out] of each layer; `scale` and `shift` [out] where outputs are normalized."""
     activation: str
     """After each layer but the last."""
+    recurrent: tuple[Layer, Layer] | None
+    """The recurrent layer of a GRU, whose gates the layers above lead to, and the last layer; see `networks.gru`."""
     head: Choice | Scaled
     clip: float = CLIP
 
 
 @dataclass(frozen=True)
 class PlainTable:
-    """Discrete observations: the action in each state."""
+    """Discrete observations: a row of outputs for each state, and the action from them."""
 
-    actions: NDArray[Any]
-    """[S, ...]."""
+    outputs: NDArray[np.float32]
+    """[S, outputs]."""
     first_state: int
+    head: Choice
 
 
 def plain_policy(agent: Agent) -> PlainNetwork | PlainTable:
     """What `agent` does with deterministic=True; an error if it has to be told a lambda first."""
     actor = agent.actor()
-    if state_size(actor.policy):
-        raise _unsupported(agent, cast(Any, actor.policy).mlp)
-    if isinstance(agent.observation_space, Discrete):
-        return _table(agent, agent.observation_space)
-    mlp, layers, head = _network(agent, actor)
+    if getattr(actor.policy, "takes_states", False):
+        return _table(agent, actor)
+    network, layers, head = _network(agent, actor)
+    convolutions: tuple[Convolutions, ...] = ()
+    recurrent = None
+    if isinstance(network, ConvNetwork):
+        convolutions, layers = _convolutions(network, layers)
+    if isinstance(network, GRU):
+        *layers, gates, last = layers
+        recurrent = gates, last
     moments = actor.moments
     return PlainNetwork(
         inputs=tuple(_inputs(agent.observation_space)),
         # As `RunningMoments.normalize` computes it.
         moments=None if moments is None else (moments.mean, np.sqrt(moments.variance + np.float32(EPSILON))),
+        convolutions=convolutions,
         layers=tuple(layers),
-        activation=mlp.activation,
+        activation=network.activation if isinstance(network, MLP) else network.dense.activation,
+        recurrent=recurrent,
         head=head,
     )
 
 
-def _table(agent: Agent, space: Discrete) -> PlainTable:
-    first, states = int(space.start), np.arange(space.start, space.start + space.n)
-    parts = [
-        agent.predict(states[k : k + STATES_AT_ONCE], deterministic=True)[0]
-        for k in range(0, len(states), STATES_AT_ONCE)
-    ]
-    return PlainTable(np.concatenate(parts), first)
+def _table(agent: Agent, actor: Actor) -> PlainTable:
+    policy, parameters = actor.policy, actor.parameters
+    if isinstance(policy, GreedyTable | EpsilonGreedyTable):
+        outputs = parameters.values
+    elif isinstance(policy, SoftmaxTable | ProbabilityTable):
+        outputs = parameters
+    else:
+        raise _unsupported(agent, policy)
+    first = int(cast(Discrete, agent.observation_space).start)
+    head = Choice((outputs.shape[-1],), np.array([0]), ())
+    return PlainTable(np.asarray(outputs, np.float32), first, head)
 
 
-def _network(agent: Agent, actor: Actor) -> tuple[MLP, Any, Choice | Scaled]:
+def _network(agent: Agent, actor: Actor) -> tuple[MLP | ConvNetwork | GRU, Any, Choice | Scaled]:
     """The policy's network, its layers, and what becomes of its outputs."""
     policy, parameters = actor.policy, actor.parameters
     head: Choice | Scaled
@@ -136,15 +177,24 @@ def _network(agent: Agent, actor: Actor) -> tuple[MLP, Any, Choice | Scaled]:
         layers, head = parameters.layers, _scaled(policy.range, squash=True)
     else:
         raise _unsupported(agent, policy)
-    mlp: Any = policy.mlp
-    if type(mlp) is not MLP:
-        raise _unsupported(agent, mlp)
-    return mlp, layers, head
+    network: Any = policy.mlp
+    if not isinstance(network, MLP | ConvNetwork | GRU):
+        raise _unsupported(agent, network)
+    return network, layers, head
+
+
+def _convolutions(network: ConvNetwork, layers: Any) -> tuple[tuple[Convolutions, ...], Any]:
+    """Those of each image, and the dense layers after them."""
+    count, strides = len(NATURE), tuple(stride for _, _, stride in NATURE)
+    starts = range(0, count * len(network.images), count)
+    images = zip(network.images, starts, strict=True)
+    found = tuple(Convolutions(image, tuple(layers[k : k + count]), strides) for image, k in images)
+    return found, layers[count * len(found) :]
 
 
 def _unsupported(agent: Agent, part: Any) -> ValueError:
     return ValueError(
-        f"{agent.name}: a {type(part).__name__} cannot be exported, only tables and networks of dense layers. "
+        f"{agent.name}: a {type(part).__name__} cannot be exported, only tables and networks whose layers are ours. "
         "Use agent.save."
     )
 
@@ -159,18 +209,18 @@ def _scaled(actions: ActionRange, squash: bool) -> Scaled:
     return Scaled(squash, middle, half_range, low, high, actions.shape)
 
 
-def _inputs(space: gym.Space[Any], name: str = "") -> Iterator[Input]:
+def _inputs(space: gym.Space[Any], path: tuple[Any, ...] = ()) -> Iterator[Input]:
     """The parts of an observation, in the order of the network's inputs."""
     if isinstance(space, Dict | Tuple):
         for key, part in parts_of(space):
-            yield from _inputs(part, f"{name}/{key}".lstrip("/"))
+            yield from _inputs(part, (*path, key))
     elif isinstance(space, Discrete):
-        yield Input(name, (), np.dtype(np.int64), _one_hot([int(space.n)], [int(space.start)]))
+        yield Input(path, (), np.dtype(np.int64), _one_hot([int(space.n)], [int(space.start)]))
     elif isinstance(space, MultiDiscrete):
         codes = _one_hot(space.nvec.ravel().tolist(), space.start.ravel().tolist())
-        yield Input(name, space.shape, np.dtype(space.dtype), codes)
+        yield Input(path, space.shape, np.dtype(space.dtype), codes)
     elif isinstance(space, Box | MultiBinary):
-        yield Input(name, space.shape, np.dtype(space.dtype), divisor=255.0 if is_image(space) else 1.0)
+        yield Input(path, space.shape, np.dtype(space.dtype), divisor=255.0 if is_image(space) else 1.0)
     else:
         raise ValueError(f"observation space {shown_space(space)} cannot be exported. Use agent.save.")
 

@@ -7,6 +7,7 @@ in NumPy and in JAX. XLA's own convolution would be slower inside of loops on a 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -21,8 +22,8 @@ from steadyrl.envs.images import Image
 
 NATURE = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 """Of each convolution the number of filters, the side of a filter and its stride."""
-CHUNK = 64
-"""Images at a time: the patches of a whole batch would not fit into memory."""
+CHUNK = 16
+"""Images at a time: their patches fit into a cache, those of a whole batch would not even fit into memory."""
 
 
 @dataclass(frozen=True)
@@ -97,18 +98,8 @@ class ConvNetwork:
 
     def _seen(self, layers: Layers, x: Array) -> Array:
         """[..., dense inputs]: what the dense layers see."""
-        rows = x.reshape(-1, x.shape[-1])
-        features = partial(self._features, self._split(layers)[0])
-        if len(rows) > CHUNK:
-            # Checkpointed: what is computed in between is computed again for the gradient, not kept.
-            chunks, rest = divmod(len(rows), CHUNK)
-            whole = rows[: chunks * CHUNK].reshape(chunks, CHUNK, -1)
-            seen = jax.lax.map(jax.checkpoint(features), whole).reshape(chunks * CHUNK, -1)
-            seen = jnp.concatenate([seen, features(rows[chunks * CHUNK :])]) if rest else seen
-        else:
-            seen = features(rows)
-        shaped: Array = seen.reshape(*x.shape[:-1], -1)
-        return shaped
+        seen = in_chunks(partial(self._features, self._split(layers)[0]), x.reshape(-1, x.shape[-1]))
+        return seen.reshape(*x.shape[:-1], -1)
 
     def apply_numpy(self, layers: Layers, x: Any) -> Any:
         """The same in NumPy."""
@@ -138,6 +129,19 @@ class ConvNetwork:
         """See `MLP`; `place` counts from the end, where there are no pixels."""
         convolutions, dense = self._split(layers)
         return [*convolutions, *self.dense.with_input_fixed(dense, place, value)]
+
+
+def in_chunks(function: Callable[..., Array], *arrays: Array) -> Array:
+    """`function` of arrays [k, ...], to [k, outputs], of some rows at a time."""
+    k = len(arrays[0])
+    if k <= CHUNK:
+        return function(*arrays)
+    chunks, rest = divmod(k, CHUNK)
+    whole = [x[: chunks * CHUNK].reshape(chunks, CHUNK, *x.shape[1:]) for x in arrays]
+    # Checkpointed: what is computed in between is computed again for the gradient, not kept.
+    of_chunk = jax.checkpoint(function)
+    results = jax.lax.map(lambda parts: of_chunk(*parts), whole).reshape(chunks * CHUNK, -1)
+    return jnp.concatenate([results, function(*(x[chunks * CHUNK :] for x in arrays))]) if rest else results
 
 
 def convolve(images: Any, weight: Any, stride: int) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jax import Array
 
+from steadyrl.agents.networks.conv import in_chunks
 from steadyrl.agents.networks.mlp import MLP
 from steadyrl.agents.networks.protocols import Network
 
@@ -38,7 +39,15 @@ class QuantileNetwork:
 
     def __call__(self, parameters: Any, observations: Array, times: Array) -> Array:
         """[..., inputs] and [...] to [..., QUANTILES]."""
-        return self.mlp(parameters, jnp.concatenate([observations, times[..., None]], axis=-1))
+
+        def quantiles(observations: Array, times: Array) -> Array:
+            return self.mlp(parameters, jnp.concatenate([observations, times[..., None]], axis=-1))
+
+        if not self.mlp.takes_bytes:
+            return quantiles(observations, times)
+        # Beside the times bytes are floats, and those of a whole batch of images would be gigabytes.
+        rows = observations.reshape(-1, observations.shape[-1])
+        return in_chunks(quantiles, rows, times.reshape(-1)).reshape(*times.shape, -1)
 
     def at_level(self, parameters: Any, level: float) -> Any:
         """The parameters without the last input before the time, which is a level."""

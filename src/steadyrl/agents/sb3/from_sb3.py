@@ -30,8 +30,8 @@ from steadyrl.training.algorithm import Learner
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
 
-KINDS = ("PPO", "A2C", "DQN", "TD3")
-"""Algorithms whose models can be taken over."""
+KINDS = {"PPO": "PPO", "A2C": "A2C", "DQN": "DQN", "TD3": "TD3", "MaskablePPO": "PPO"}
+"""Algorithms whose models can be taken over -> what they are. That of sb3-contrib is a PPO: masks are no parameters."""
 
 
 def from_sb3(
@@ -45,6 +45,8 @@ def from_sb3(
     **settings: Any,
 ) -> Agent:
     """An agent with the networks of a Stable-Baselines3 PPO, A2C, DQN or TD3, to evaluate, to export and to fine-tune.
+
+    Or with those of sb3-contrib's MaskablePPO: it gets the masks of the environment, as any agent does.
 
     Example:
         >>> model = stable_baselines3.PPO.load("cartpole.zip")
@@ -99,10 +101,10 @@ def _kind(model: Any) -> str:
     # DDPG is a TD3 with one critic.
     if "DDPG" in names or not any(name in KINDS for name in names) or not has_parameters:
         raise TypeError(
-            f"a {names[0]} cannot be taken over: from_sb3 takes a {', '.join(KINDS)} of Stable-Baselines3. Any model "
-            "with predict can be passed to steadyrl.evaluate as it is."
+            f"a {names[0]} cannot be taken over: from_sb3 takes a {', '.join(KINDS)} of Stable-Baselines3 or "
+            "sb3-contrib. Any model with predict can be passed to steadyrl.evaluate as it is."
         )
-    return next(name for name in names if name in KINDS)
+    return next(KINDS[name] for name in names if name in KINDS)
 
 
 def _check_spaces(kind: str, model: Any) -> None:

@@ -66,10 +66,8 @@ def draw_curves(
             for method in experiment.methods:
                 if (variant.name, method.name) in recorded:
                     line, title = style(palette, method.name), titles[method.name]
-                    _draw(panel, recorded[variant.name, method.name], row, over, title, line)
-            if row.metric.endswith("_rate"):
-                # The rate over all episodes so far grows slowly, so its axis is not fixed to [0, 1].
-                panel.set_ylim(0 if row.so_far else -0.03, None if row.so_far else 1.03)
+                    draw_curve(panel, recorded[variant.name, method.name], row, over, title, line)
+            set_rate_limits(panel, row)
             panel.grid(alpha=0.25)
             panel.spines[["top", "right"]].set_visible(False)
     found = [panel.get_legend_handles_labels() for panel in axes.flat]
@@ -110,7 +108,15 @@ def style(palette: Palette, method: str) -> dict[str, Any]:
     return {"color": palette.colour(method), "linestyle": (0, dashes) if dashes else "-"}
 
 
-def _draw(panel: Axes, recorded: Recorded, row: Row, over: str, title: str, line: dict[str, Any]) -> None:
+def set_rate_limits(panel: Axes, row: Row) -> None:
+    """The y axis of a rate."""
+    if row.metric.endswith("_rate"):
+        # The rate over all episodes so far grows slowly, so its axis is not fixed to [0, 1].
+        panel.set_ylim(0 if row.so_far else -0.03, None if row.so_far else 1.03)
+
+
+def draw_curve(panel: Axes, recorded: Recorded, row: Row, over: str, title: str, line: dict[str, Any]) -> None:
+    """A measure of one method over training: the mean over seeds, and a band of one standard error."""
     curves: Curves = getattr(recorded, row.of)
     if row.metric not in curves:
         return

@@ -20,11 +20,12 @@ COLOURS = ("#4c72b0", "#c44e52", "#55a868", "#8172b3")
 
 
 def draw_sensitivity(experiment: Experiment, curves: dict[tuple[str, str], Curves], path: Path) -> None:
-    """Draw one column per method, one row per measure and one line per variant, with bars of one standard error."""
+    """Draw a column per method with runs, a row per measure and a line per variant, with bars of one standard error."""
     sensitivity = experiment.sensitivity
     assert sensitivity is not None
     rows = experiment.figures["sensitivity"]
-    methods = [method for method in experiment.methods if method.name in sensitivity.values]
+    trained = {name.partition("=")[0] for _, name in curves}
+    methods = [method for method in experiment.methods if method.name in sensitivity.values and method.name in trained]
     figure = Figure(figsize=(3.2 * len(methods), 2.2 * len(rows) + 0.8), layout="constrained")
     axes = figure.subplots(len(rows), len(methods), squeeze=False, sharex="col", sharey="row")
     for column, method in enumerate(methods):

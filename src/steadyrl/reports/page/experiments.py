@@ -43,10 +43,10 @@ def _variants() -> dict[str, tuple[Variant, ...]]:
 
 @cache
 def _methods() -> dict[str, tuple[Method, ...]]:
-    """Environment -> the methods of its experiment, and those of its sensitivity study."""
+    """Environment -> the methods of its experiment, and those of its studies."""
     methods = {}
     for name in names():
         experiment = load_experiment(name)
-        sensitivity = experiment.sensitivity_experiment()
-        methods[experiment.env] = experiment.methods + (sensitivity.methods if sensitivity else ())
+        studies = experiment.study_experiments().values()
+        methods[experiment.env] = experiment.methods + tuple(method for study in studies for method in study.methods)
     return methods

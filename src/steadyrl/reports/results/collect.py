@@ -15,12 +15,10 @@ from steadyrl.reports.results.compact import POINTS, SWEEP_POINTS, downsample
 from steadyrl.reports.results.found import budget_of
 from steadyrl.reports.results.results import Cell, Cells, FinalPolicy, Provenance, Results
 from steadyrl.reports.tables import columns_of
-from steadyrl.runs.experiment import Experiment, Row
+from steadyrl.runs.experiment import SENSITIVITY, STUDIES, Experiment, Row
 from steadyrl.runs.final_evaluation import read_evaluation
 from steadyrl.runs.job import Job
 
-SENSITIVITY = "sensitivity"
-"""The figure of the sensitivity study."""
 UNKNOWN_COMMIT = "unknown"
 """Of runs that do not say which code they were made with. The code that collects them may be another one."""
 
@@ -35,13 +33,14 @@ def greedy_episodes(episodes: int) -> int:
 
 def collect(experiment: Experiment, jobs: Mapping[tuple[str, str], Job], episodes: int) -> Results:
     """The results of complete runs; `episodes` are those that each final policy was evaluated in."""
-    rows = [row for name, rows in experiment.figures.items() if name != SENSITIVITY for row in rows]
+    rows = [row for name, rows in experiment.figures.items() if name not in STUDIES for row in rows]
     return _collect(experiment, jobs, rows, POINTS, episodes)
 
 
-def collect_sweep(experiment: Experiment, jobs: Mapping[tuple[str, str], Job]) -> Results:
-    """The same of the sensitivity study of an experiment, whose final policies are not evaluated."""
-    return _collect(experiment, jobs, experiment.figures[SENSITIVITY], SWEEP_POINTS, 0)
+def collect_study(name: str, experiment: Experiment, jobs: Mapping[tuple[str, str], Job]) -> Results:
+    """The same of a study of an experiment, whose final policies are not evaluated."""
+    points = SWEEP_POINTS if name == SENSITIVITY else POINTS
+    return _collect(experiment, jobs, experiment.figures[name], points, 0)
 
 
 def read_cells(experiment: Experiment, jobs: Mapping[tuple[str, str], Job], episodes: int = 0) -> Cells:
@@ -61,7 +60,7 @@ def read_cells(experiment: Experiment, jobs: Mapping[tuple[str, str], Job], epis
 
 
 def as_trained(experiment: Experiment, jobs: Mapping[tuple[str, str], Job]) -> Experiment:
-    """The experiment with the variants and methods that have runs, the budgets of these, and no sensitivity study."""
+    """The experiment with the variants and methods that have runs, the budgets of these, and no studies."""
     methods = []
     for method in experiment.methods:
         folders = [folder for (_, name), job in jobs.items() if name == method.name for folder in job.folders]
@@ -69,7 +68,7 @@ def as_trained(experiment: Experiment, jobs: Mapping[tuple[str, str], Job]) -> E
             scale = {**method.scale, "timesteps": 0, **budget_of(folders[0])}
             methods.append(dataclasses.replace(method, scale=scale))
     variants = tuple(variant for variant in experiment.variants if any(name == variant.name for name, _ in jobs))
-    return dataclasses.replace(experiment, methods=tuple(methods), variants=variants, sensitivity=None)
+    return dataclasses.replace(experiment, methods=tuple(methods), variants=variants).without_studies()
 
 
 def _collect(

@@ -12,7 +12,17 @@ import re
 import reprlib
 from typing import Any
 
-from steadyrl.runs.experiment import Experiment, Method, Row, Scale, Sensitivity, Variant
+from steadyrl.runs.experiment import (
+    LAMBDA_CURVES,
+    SENSITIVITY,
+    STUDIES,
+    Experiment,
+    Method,
+    Row,
+    Scale,
+    Sensitivity,
+    Variant,
+)
 from steadyrl.runs.toml_file import from_table, part_of
 
 _TEXTS = ("name", "title", "env", "engine")
@@ -33,7 +43,6 @@ _MOST_ROWS = 20
 
 def experiment_to_json(experiment: Experiment) -> dict[str, Any]:
     """Everything that figures and tables name, and all settings."""
-    study = experiment.sensitivity
     content: dict[str, Any] = {name: getattr(experiment, name) for name in _TEXTS}
     content |= {
         "variants": [dataclasses.asdict(variant) for variant in experiment.variants],
@@ -43,11 +52,12 @@ def experiment_to_json(experiment: Experiment) -> dict[str, Any]:
         ],
         "evaluation_episodes": experiment.evaluation_episodes,
         "figures": {name: [dataclasses.asdict(row) for row in rows] for name, rows in experiment.figures.items()},
-        "sensitivity": None,
+        **dict.fromkeys(STUDIES),
     }
-    if study is not None:
-        values = {name: list(map(list, of_method.items())) for name, of_method in study.values.items()}
-        content["sensitivity"] = {"setting": study.setting, "values": values, "scale": dataclasses.asdict(study.scale)}
+    for name, study in experiment.studies.items():
+        values = {method: list(map(list, of_method.items())) for method, of_method in study.values.items()}
+        parts = {"setting": study.setting, "values": values, "variants": list(study.variants)}
+        content[name] = {**parts, "scale": dataclasses.asdict(study.scale)}
     return content
 
 
@@ -65,7 +75,8 @@ def experiment_from_json(content: Any) -> Experiment:
         variants=tuple(from_table(Variant, table, "variants") for table in part_of(content, "variants", list)),
         methods=tuple(_method(table) for table in part_of(content, "methods", list)),
         scale=Scale(**_SCALE),
-        sensitivity=_sensitivity(content.get("sensitivity")),
+        sensitivity=_sensitivity(content, SENSITIVITY),
+        lambda_curves=_sensitivity(content, LAMBDA_CURVES),
         evaluation_episodes=part_of(content, "evaluation_episodes", int),
         figures={
             figure: tuple(from_table(Row, row, f"figures.{figure}") for row in part_of(figures, figure, list))
@@ -84,14 +95,18 @@ def _check_figures(experiment: Experiment) -> None:
         for row in rows:
             if row.of not in ("training", "evaluations"):
                 raise ValueError(f"figures.{name}: of is {reprlib.repr(row.of)}, not 'training' or 'evaluations'")
-    study = experiment.sensitivity
-    if study is None:
-        return
-    if "sensitivity" not in experiment.figures:
-        raise ValueError("figures: there is none of the sensitivity study")
+    for name, study in experiment.studies.items():
+        _check_study(experiment, name, study)
+
+
+def _check_study(experiment: Experiment, name: str, study: Sensitivity) -> None:
+    if name not in experiment.figures:
+        raise ValueError(f"figures: there is none of the study {name}")
     varied = [method for method in experiment.methods if method.name in study.values]
     if not 1 <= len(varied) <= _MOST["variants"]:
-        raise ValueError(f"sensitivity: it has {len(varied)} methods; from 1 to {_MOST['variants']} are possible")
+        raise ValueError(f"{name}: it has {len(varied)} methods; from 1 to {_MOST['variants']} are possible")
+    if study.variants and not any(variant.name in study.variants for variant in experiment.variants):
+        raise ValueError(f"{name}: it is about variants that the experiment does not have")
     for method in varied:
         _number(method.settings.get(study.setting), f"methods.{method.name}.{study.setting}")
 
@@ -130,21 +145,21 @@ def _method(table: Any) -> Method:
     return from_table(Method, {**given, "quick": True, "scale": {"timesteps": 0, **budget}}, "methods")
 
 
-def _sensitivity(content: Any) -> Sensitivity | None:
-    if content is None:
+def _sensitivity(parts: dict[str, Any], study: str) -> Sensitivity | None:
+    if parts.get(study) is None:
         return None
-    if not isinstance(content, dict):
-        raise ValueError(f"sensitivity: a table is needed, not {reprlib.repr(content)}")
-    values = part_of(content, "values", dict, where="sensitivity.")
-    by_method = {name: _varied(values, name) for name in values}
-    scale = from_table(Scale, content.get("scale"), "sensitivity.scale")
-    return Sensitivity(part_of(content, "setting", str, where="sensitivity."), by_method, scale)
+    content = part_of(parts, study, dict)
+    values = part_of(content, "values", dict, where=f"{study}.")
+    by_method = {name: _varied(values, name, f"{study}.values.") for name in values}
+    scale = from_table(Scale, content.get("scale"), f"{study}.scale")
+    variants = tuple(map(str, part_of(content, "variants", list, [], f"{study}.")))
+    return Sensitivity(part_of(content, "setting", str, where=f"{study}."), by_method, scale, variants)
 
 
-def _varied(values: dict[str, Any], name: str) -> dict[float, dict[str, Any]]:
+def _varied(values: dict[str, Any], name: str, within: str) -> dict[float, dict[str, Any]]:
     """Value -> the settings that change with it."""
-    where, varied = f"sensitivity.values.{name}", {}
-    for pair in part_of(values, name, list, where="sensitivity.values."):
+    where, varied = f"{within}{name}", {}
+    for pair in part_of(values, name, list, where=within):
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], dict)):
             raise ValueError(f"{where}: a value and a table are needed, not {reprlib.repr(pair)}")
         varied[_number(pair[0], where)] = pair[1]

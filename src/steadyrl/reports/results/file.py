@@ -17,7 +17,16 @@ from steadyrl.base.parsing import parse_json
 from steadyrl.reports.figures.curves import Curves, Recorded
 from steadyrl.reports.results.compact import COUNTERS, CURVE_DIGITS, fixed, significant
 from steadyrl.reports.results.experiment_json import experiment_from_json, experiment_to_json
-from steadyrl.reports.results.results import QUANTILES, RISK, Cell, Cells, FinalPolicy, Provenance, Results
+from steadyrl.reports.results.results import (
+    QUANTILES,
+    RISK,
+    STUDY_FIELDS,
+    Cell,
+    Cells,
+    FinalPolicy,
+    Provenance,
+    Results,
+)
 from steadyrl.runs.experiment import Experiment
 from steadyrl.runs.toml_file import part_of
 
@@ -72,22 +81,30 @@ def _to_json(results: Results) -> dict[str, Any]:
         "provenance": results.provenance._asdict(),
         "evaluation_episodes": results.evaluation_episodes,
         "cells": [_cell_to_json(cell) for cell in results.cells.values()],
-        "sweep": None if results.sweep is None else _to_json(results.sweep),
+        **dict.fromkeys(STUDY_FIELDS.values()),
+        **{STUDY_FIELDS[name]: _to_json(study) for name, study in results.studies.items()},
     }
 
 
 def _from_json(content: dict[str, Any]) -> Results:
     experiment = experiment_from_json(content["experiment"])
-    sweep = content["sweep"]
-    if sweep is not None and part_of(content, "sweep", dict).get("sweep") is not None:
-        raise ValueError("its sensitivity study has another one")
     return Results(
         experiment,
         _cells(content["cells"], experiment),
         _provenance(part_of(content, "provenance", dict)),
         part_of(content, "evaluation_episodes", int),
-        None if sweep is None else _from_json(sweep),
+        **{field: _study(content, field) for field in STUDY_FIELDS.values()},
     )
+
+
+def _study(content: dict[str, Any], field: str) -> Results | None:
+    """The results of a study; files from before there was `lambda_curves` do not have it."""
+    if content.get(field) is None:
+        return None
+    study = part_of(content, field, dict)
+    if any(study.get(other) is not None for other in STUDY_FIELDS.values()):
+        raise ValueError(f"the study in {field} has another one")
+    return _from_json(study)
 
 
 def _provenance(content: dict[str, Any]) -> Provenance:

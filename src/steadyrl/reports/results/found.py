@@ -22,8 +22,13 @@ Jobs = dict[tuple[str, str], Job]
 
 def found_jobs(experiment: Experiment, folder: Path) -> Jobs:
     """The cells of an experiment with all seeds that have a folder, rather than those of its scale."""
+    return with_found_seeds(experiment.cells(folder))
+
+
+def with_found_seeds(cells: Mapping[tuple[str, str], Job]) -> Jobs:
+    """Cells with all seeds that have a folder beside that of the first one."""
     jobs = {}
-    for key, job in experiment.cells(folder).items():
+    for key, job in cells.items():
         first = job.runs[0]
         seeds = sorted(
             int(path.name[4:]) for path in first.folder.parent.glob("seed*") if re.fullmatch(r"seed\d+", path.name)
@@ -96,15 +101,15 @@ def _checked(folder: Path, method: Method, job: Job) -> _Trained:
     wanted = {**method.settings, "agent": method.agent, "env": job.env}
     found["options of env"], wanted["options of env"] = config["env"].get("options") or {}, job.env_options
     for name, value in wanted.items():
-        if _plain(found.get(name)) != _plain(value):
+        if plain(found.get(name)) != plain(value):
             other = f"{shown(found.get(name), 40)}, and in the experiment {shown(value, 40)}"
             raise ValueError(f"it is another run than {method.name}: {name} is {other}")
     ((unit, total),) = budget_of(folder).items()
     return _Trained(config["settings"], f"{total:,} {unit}")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """As JSON has it: lists for tuples."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steadyrl.base.shown import printable
-from steadyrl.reports.results.collect import collect, collect_sweep, greedy_episodes
+from steadyrl.reports.results.collect import collect, collect_study, greedy_episodes
 from steadyrl.reports.results.draw import draw_results
 from steadyrl.reports.results.file import RESULTS, read_results, write_results
-from steadyrl.reports.results.found import Jobs, complete_jobs, found_jobs
+from steadyrl.reports.results.found import Jobs, complete_jobs, found_jobs, with_found_seeds
+from steadyrl.reports.results.merge import merge
 from steadyrl.reports.results.results import Results
 from steadyrl.reports.results.share import share_agents
-from steadyrl.runs.experiment import Experiment, load_experiment
+from steadyrl.runs.experiment import LAMBDA_CURVES, SENSITIVITY, Experiment, load_experiment
 from steadyrl.runs.final_evaluation import evaluate_all
+from steadyrl.runs.job import Job
 from steadyrl.runs.scheduler import Failure
 
 
@@ -24,18 +26,20 @@ class Runs(NamedTuple):
 
     experiment: Experiment
     jobs: Jobs
-    sweep: Jobs
-    """Of its sensitivity study; empty if there is none."""
+    studies: dict[str, Jobs]
+    """Of each study."""
     folder: Path
     in_training: bool = False
     """Whether another process may be training some of them."""
 
     @classmethod
     def found(cls, experiment: Experiment, folder: Path) -> Runs:
-        """Those that are in a folder."""
-        varied = experiment.sensitivity_experiment()
-        sweep = found_jobs(varied, sweep_folder(folder)) if varied is not None else {}
-        return cls(experiment, found_jobs(experiment, folder), sweep, folder, in_training=True)
+        """Those that are in a folder; of a study with no other runs than the experiment's own, none."""
+        studies = {
+            name: with_found_seeds(jobs) if study_folder(folder, name).is_dir() else {}
+            for name, jobs in study_jobs(experiment, folder).items()
+        }
+        return cls(experiment, found_jobs(experiment, folder), studies, folder, in_training=True)
 
 
 class Output(NamedTuple):
@@ -48,12 +52,42 @@ class Output(NamedTuple):
     agents_to: Path | None = None
     """Folder of agents to share, if they are to be written."""
     progress: bool = True
+    known: Results | None = None
+    """Results of other seeds or methods, which the new ones are combined with."""
+
+
+_FOLDERS = {SENSITIVITY: "sweep", LAMBDA_CURVES: "lambda-curves"}
+"""Study -> the end of the name of its folder."""
+
+
+def study_folder(out: Path, study: str) -> Path:
+    """Where the runs of a study are: beside the others, also if their folder is given as "."."""
+    out = out if out.name not in ("", "..") else out.resolve()
+    return out.with_name(f"{out.name}-{_FOLDERS[study]}")
+
+
+def study_jobs(experiment: Experiment, out: Path, loggers: Sequence[str] = ()) -> dict[str, Jobs]:
+    """Study -> its cells. One that the experiment itself has, trained alike, has the runs of that."""
+    own = experiment.cells(out, loggers)
+    studies = {}
+    for name, varied in experiment.study_experiments().items():
+        cells = varied.cells(study_folder(out, name), loggers)
+        studies[name] = {
+            (variant, method): _with_runs_of(own[variant, method.partition("=")[0]], job)
+            for (variant, method), job in cells.items()
+        }
+    return studies
+
+
+def _with_runs_of(own: Job, job: Job) -> Job:
+    """A cell of a study with the runs of the experiment itself, if these are trained alike."""
+    alike = [(run.seed, run.settings) for run in own.runs] == [(run.seed, run.settings) for run in job.runs]
+    return dataclasses.replace(job, runs=own.runs) if alike and own.plan == job.plan else job
 
 
 def sweep_folder(out: Path) -> Path:
-    """Where the runs of the sensitivity study are: beside the others, also if their folder is given as "."."""
-    out = out if out.name not in ("", "..") else out.resolve()
-    return out.with_name(f"{out.name}-sweep")
+    """Where the runs of the sensitivity study are."""
+    return study_folder(out, SENSITIVITY)
 
 
 def draw_from(path: Path, name: str, methods: Sequence[str] | None, output: Output) -> list[Failure]:
@@ -65,36 +99,58 @@ def draw_from(path: Path, name: str, methods: Sequence[str] | None, output: Outp
     if path.is_dir():
         runs = Runs.found(experiment.only(methods) if methods else experiment, path)
         return publish(runs, output)
-    for option, value in (("agents", methods), ("agents-to", output.agents_to)):
+    for option, value in (("agents", methods), ("agents-to", output.agents_to), ("continue", output.known)):
         if value:
             raise ValueError(f"--{option}: that takes the folder of the runs, and {path} is none. Leave it out.")
-    results = read_results(path)
-    if results.experiment.name != name:
-        other = results.experiment.name
-        raise ValueError(f"{path} has the results of {other}, not of {name}: steadyrl reproduce {other} --from {path}")
-    draw_results(results, output.folder or Path("results") / f"{name}-redrawn")
+    draw_results(results_of(name, path), output.folder or Path("results") / f"{name}-redrawn")
     return []
 
 
-def _with_study(results: Results, experiment: Experiment, sweep: Results) -> Results:
-    """Results with those of the sensitivity study, if one of its methods has a complete run in the experiment too."""
-    study = experiment.sensitivity
-    if study is None or not any(method.name in study.values for method in results.experiment.methods):
-        print("The sensitivity study is left out: none of its methods has a complete run in the experiment itself.")
+def results_of(name: str, path: Path) -> Results:
+    """Those in a results file, which has to be of the experiment `name`."""
+    results = read_results(path)
+    if results.experiment.name != name:
+        other = results.experiment.name
+        raise ValueError(f"{path} has the results of {other}, not of {name}: use `steadyrl reproduce {other}`.")
+    return results
+
+
+def _collected(runs: Runs, complete: Jobs, studied: dict[str, Jobs], output: Output) -> Results:
+    """The results of complete runs, combined with those that were known before."""
+    known, results = output.known, output.known
+    if complete or known is None:
+        new = collect(runs.experiment, complete, output.episodes)
+        results = new if known is None else merge(known, new)
+    assert results is not None
+    varied = runs.experiment.study_experiments()
+    for name, jobs in studied.items():
+        if jobs:
+            study, before = collect_study(name, varied[name], jobs), results.studies.get(name)
+            study = study if before is None else merge(before, study)
+            results = _with_study(results, name, runs.experiment, study)
+    return results
+
+
+def _with_study(results: Results, name: str, experiment: Experiment, study: Results) -> Results:
+    """Results with those of a study, if one of its methods has a complete run in the experiment too."""
+    described = experiment.studies[name]
+    if not any(method.name in described.values for method in results.experiment.methods):
+        print(f"The study {name} is left out: none of its methods has a complete run in the experiment itself.")
         return results
-    with_study = dataclasses.replace(results.experiment, sensitivity=study)
-    return dataclasses.replace(results, experiment=with_study, sweep=sweep)
+    return results.with_study(name, described, study)
 
 
 def publish(runs: Runs, output: Output) -> list[Failure]:
     """Evaluate complete runs, write their results file, and draw it; returns the evaluations that failed."""
     out, episodes = output.folder or runs.folder, output.episodes
-    varied = runs.experiment.sensitivity_experiment()
     complete, notes = complete_jobs(runs.experiment, runs.jobs)
-    studied, notes_of_study = complete_jobs(varied, runs.sweep) if varied is not None else ({}, [])
-    for note in (*notes, *notes_of_study):
+    varied, studied = runs.experiment.study_experiments(), {}
+    for name, jobs in runs.studies.items():
+        studied[name], notes_of_study = complete_jobs(varied[name], jobs)
+        notes += notes_of_study
+    for note in notes:
         print(printable(note))
-    if not complete:
+    if not complete and output.known is None:
         raise ValueError(f"{runs.folder} holds no complete run of {runs.experiment.name}.")
     failures = []
     for deterministic in (False, True):
@@ -102,9 +158,7 @@ def publish(runs: Runs, output: Output) -> list[Failure]:
         failures += evaluate_all(
             [*complete.values()], runs.folder, number, deterministic, output.progress, lock=not runs.in_training
         )
-    results = collect(runs.experiment, complete, episodes)
-    if varied is not None and studied:
-        results = _with_study(results, runs.experiment, collect_sweep(varied, studied))
+    results = _collected(runs, complete, studied, output)
     out.mkdir(parents=True, exist_ok=True)
     write_results(results, out / RESULTS)
     print(f"Results: {out / RESULTS} ({(out / RESULTS).stat().st_size / 1000:.0f} kB)")

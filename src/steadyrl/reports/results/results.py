@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from steadyrl.evaluation.reported import REPORTED
 from steadyrl.reports.figures.curves import Recorded
-from steadyrl.runs.experiment import Experiment, Method, Variant
+from steadyrl.runs.experiment import LAMBDA_CURVES, SENSITIVITY, Experiment, Method, Sensitivity, Variant
 from steadyrl.runs.final_evaluation import Evaluated
 
 RISK = ("mean", "standard_deviation", "variance", "gini_deviation", "cvar_10")
@@ -84,3 +85,23 @@ class Results:
     """How many episodes each final policy was evaluated in."""
     sweep: Results | None = None
     """Those of the sensitivity study, if there is one."""
+    lambda_curves: Results | None = None
+    """Those of the study that is drawn as curves, if there is one."""
+
+    @property
+    def studies(self) -> dict[str, Results]:
+        """Study -> its results, of those that there are."""
+        found = {name: getattr(self, field) for name, field in STUDY_FIELDS.items()}
+        return {name: results for name, results in found.items() if results is not None}
+
+    def with_study(self, name: str, study: Sensitivity, results: Results) -> Results:
+        """The same with a study and its results."""
+        if name == SENSITIVITY:
+            experiment = dataclasses.replace(self.experiment, sensitivity=study)
+            return dataclasses.replace(self, experiment=experiment, sweep=results)
+        experiment = dataclasses.replace(self.experiment, lambda_curves=study)
+        return dataclasses.replace(self, experiment=experiment, lambda_curves=results)
+
+
+STUDY_FIELDS = {SENSITIVITY: "sweep", LAMBDA_CURVES: "lambda_curves"}
+"""Study -> the field of `Results` that has it, which is also its name in results files."""
