@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from critic_steps import NETWORKS, steps_of
 
+from steadyrl.agents import risk_critic
 from steadyrl.agents.networks.quantiles import TABLE_QUANTILES
 from steadyrl.agents.networks.running_scale import RunningScale
 from steadyrl.agents.risk_critic import RiskCritic
@@ -14,6 +15,7 @@ from steadyrl.training.batch import Steps
 from steadyrl.training.returns import generalized_advantages, rewards_to_go
 
 named = pytest.mark.parametrize
+LENGTHS = [5, 1, 3, 6]
 
 
 class Mean:
@@ -23,65 +25,99 @@ class Mean:
         return returns
 
 
+@pytest.fixture(autouse=True)
+def many_stops(monkeypatch):
+    """So that means over the stops after the end of an episode are exact but for rounding."""
+    monkeypatch.setattr(risk_critic, "STOPS", 100_000)
+
+
 def arbitrary(critic):
     state = critic.init(jax.random.key(1))
     parameters = jax.random.normal(jax.random.key(2), (3, TABLE_QUANTILES))
     return state._replace(parameters=parameters, scale=RunningScale(jnp.float32(2), jnp.float32(13), jnp.float32(0)))
 
 
+def to_come(state, steps):
+    """What an arbitrary critic expects: [n, T, quantiles]."""
+    return np.asarray(state.scale.mean + state.scale.std * state.parameters[steps.observations], float)
+
+
 def with_gamma(measure, gamma, gae_lambda, discount=1.0):
     return RiskCritic(NETWORKS["table"], measure, discount, gamma * gae_lambda, 0.01, 0, gamma=gamma)
 
 
+def others_rewards(steps):
+    """[n, T]: the mean reward of the other episodes at each time, 0 for those that have ended."""
+    rewards = np.asarray(steps.rewards, float)
+    return (rewards.sum(axis=0) - rewards) / (len(rewards) - 1)
+
+
 @named("gae_lambda", [0.0, 0.8, 1.0])
-def test_credit_for_the_return_itself_is_the_advantage_of_the_mean_part(gae_lambda):
-    steps = steps_of([5, 1, 3, 6], 6, NETWORKS["table"])
-    critic = with_gamma(Mean(), 0.8, gae_lambda)
+def test_credit_for_the_return_itself_is_the_advantage_of_the_mean_part_with_a_baseline_of_time(gae_lambda):
+    gamma, steps = 0.8, steps_of(LENGTHS, 6, NETWORKS["table"])
+    critic = with_gamma(Mean(), gamma, gae_lambda)
     state = arbitrary(critic)
-    quantiles = state.parameters[steps.observations]
-    values = (state.scale.mean + state.scale.std * quantiles).mean(axis=-1) * steps.mask
-    expected = generalized_advantages(steps.rewards, values, 0.8, gae_lambda) * steps.mask
-    np.testing.assert_allclose(critic.advantages(state, steps), expected, rtol=1e-4, atol=1e-4)
+    values = to_come(state, steps).mean(axis=-1) * steps.mask
+    others = others_rewards(steps)
+    after_end = np.array([-others[i, T:] @ gamma ** np.arange(1, 7 - T) for i, T in enumerate(LENGTHS)])
+    gained = np.where(steps.last, after_end[:, None], 0) + (np.asarray(steps.rewards) - others) * np.asarray(steps.mask)
+    expected = generalized_advantages(gained, values, gamma, gae_lambda) * steps.mask
+    np.testing.assert_allclose(critic.advantages(state, steps), expected, rtol=1e-3, atol=3e-3)
 
 
-def test_whatever_the_critic_says_credit_is_the_discounted_change_of_utility_less_a_baseline():
-    gamma, steps = 0.8, steps_of([5, 1, 3, 6], 6, NETWORKS["table"])
+@named("gamma", [0.8, 1 - 1e-5, 1.0])
+def test_whatever_the_critic_says_credit_is_the_discounted_change_of_utility_less_a_baseline(gamma):
+    steps = steps_of(LENGTHS, 6, NETWORKS["table"])
     critic = with_gamma(MEASURES["gini"], gamma, 1.0)
     state = arbitrary(critic)
-    found, R = np.asarray(critic.advantages(state, steps), float), np.asarray(steps.rewards, float).sum(axis=1)
-    to_come = np.asarray(state.scale.mean + state.scale.std * state.parameters[steps.observations], float)
-    for i, T in enumerate(np.asarray(steps.mask.sum(axis=1), int)):
-        others = np.delete(R, i)
+    found, rewards = np.asarray(critic.advantages(state, steps), float), np.asarray(steps.rewards, float)
+    expects = to_come(state, steps)
+    for i, T in enumerate(LENGTHS):
+        others = np.delete(rewards.sum(axis=1), i)
         utility = lambda x, others=others: -np.abs(x - others[:, None]).mean(axis=0)  # noqa: E731
-        C = np.cumsum([0.0, *np.asarray(steps.rewards[i], float)])[: T + 1]
-        changes = np.diff(utility(C))
+        still = np.cumsum(np.append(others_rewards(steps)[i], 0)[::-1])[::-1] if gamma < 1 else np.zeros(7)
+        projected = np.cumsum([0.0, *rewards[i]]) + still
+        changes = np.diff(utility(projected))
         for t in range(T):
-            baseline = utility(C[t] + to_come[i, t]).mean() - utility(C[t : t + 1])[0]
+            baseline = utility(projected[t] + expects[i, t]).mean() - utility(projected[t : t + 1])[0]
             expected = sum(gamma**k * change for k, change in enumerate(changes[t:])) - baseline
-            assert found[i, t] == pytest.approx(expected, rel=1e-4, abs=1e-3)
+            assert found[i, t] == pytest.approx(expected, rel=1e-3, abs=3e-3)
+
+
+def test_an_episode_like_the_others_has_no_risk_to_come():
+    """Where the mean of the return so far is below or above all returns, as it is early in an episode, too."""
+    critic = with_gamma(MEASURES["gini"], 0.8, 1.0)
+    rewards = np.tile([-3.0, -1, 4, -5, 2, -9], (4, 1))
+    steps = steps_of([6, 6, 6, 6], 6, NETWORKS["table"], rewards=rewards)
+    state = critic.init(jax.random.key(0))._replace(scale=RunningScale(jnp.float32(0), jnp.float32(0), jnp.float32(0)))
+    np.testing.assert_allclose(critic.advantages(state, steps), 0, atol=1e-5)
+    np.testing.assert_allclose(critic.to_come(jax.random.key(3), steps), 0, atol=1e-5)
 
 
 @named("discount", [1.0, 0.9])
-def test_the_critic_learns_returns_up_to_a_stop_after_each_step_with_probability_1_less_gamma(discount):
+def test_the_critic_learns_changes_up_to_a_stop_after_each_step_with_probability_1_less_gamma(discount):
     gamma, n = 0.7, 40_000
-    rewards, mask = np.array([1.0, 10.0, -4.0, 3.0]), np.ones(4)
+    rewards = np.array([1.0, 10.0, -4.0, 3.0])
     critic = with_gamma(MEASURES["gini"], gamma, 1.0, discount)
-    steps = Steps(
-        jnp.zeros((n, 4), int), *(jnp.broadcast_to(jnp.asarray(x, jnp.float32), (n, 4)) for x in (rewards, mask))
-    )
-    drawn = np.asarray(critic.to_come(jax.random.key(3), steps), float)
+    given = jnp.asarray(rewards * (np.arange(n) % 2 == 0)[:, None], jnp.float32)
+    steps = Steps(jnp.zeros((n, 4), int), given, jnp.ones((n, 4), jnp.float32))
+    drawn = np.asarray(critic.to_come(jax.random.key(3), steps), float)[::2]
     for t in range(4):
-        sums = np.cumsum(discount ** np.arange(4 - t) * rewards[t:])
+        sums = np.cumsum(discount ** np.arange(4 - t) * rewards[t:]) / 2  # The others have half of it on average.
         probabilities = [*(gamma**k * (1 - gamma) for k in range(3 - t)), gamma ** (3 - t)]
-        shares = [np.isclose(drawn[:, t], value, atol=1e-4).mean() for value in sums]
-        np.testing.assert_allclose(shares, probabilities, atol=4 * 0.5 / n**0.5)
+        shares = [np.isclose(drawn[:, t], value, atol=2e-3).mean() for value in sums]
+        np.testing.assert_allclose(shares, probabilities, atol=4 * 0.5 / (n / 2) ** 0.5)
 
 
-def test_gamma_1_is_no_gamma():
-    steps, near = steps_of([5, 1, 3, 6], 6, NETWORKS["table"]), with_gamma(MEASURES["gini"], 1 - 1e-6, 1.0)
-    to_the_end = RiskCritic(NETWORKS["table"], MEASURES["gini"], 1.0, 1.0, 0.01, 0)
-    state = arbitrary(near)
-    np.testing.assert_allclose(near.advantages(state, steps), to_the_end.advantages(state, steps), rtol=1e-3, atol=1e-2)
-    for critic in (near, to_the_end):
-        drawn = critic.to_come(jax.random.key(0), steps)
-        np.testing.assert_allclose(drawn, rewards_to_go(steps.rewards, 1.0), rtol=1e-4, atol=1e-4)
+def test_with_gamma_1_the_critic_learns_the_return_still_to_come():
+    steps, critic = steps_of(LENGTHS, 6, NETWORKS["table"]), with_gamma(MEASURES["gini"], 1.0, 1.0)
+    drawn = critic.to_come(jax.random.key(0), steps)
+    np.testing.assert_allclose(drawn, rewards_to_go(steps.rewards, 1.0), rtol=1e-5, atol=1e-5)
+
+
+def test_a_small_discount_of_a_long_return_is_no_division_by_zero():
+    steps = steps_of([900, 1000], 1000, NETWORKS["table"])
+    critic = with_gamma(MEASURES["gini"], 0.99, 0.9, discount=0.5)
+    state = arbitrary(critic)
+    assert np.isfinite(critic.advantages(state, steps)).all()
+    assert np.isfinite(critic.to_come(jax.random.key(0), steps)).all()

@@ -9,9 +9,10 @@ unbiased for that law, whatever the critic says. Remembered returns of earlier p
 little stale: of a policy that is better than all of them, u would only say that less is better.
 
 With gamma < 1, advantages of the mean leave out what is further ahead than about 1 / (1 - gamma) steps. So that both
-parts keep one scale, `gamma` does the same here: the rewards of the risk part, u(C_{t+1}) - u(C_t), are discounted by
-it. That is the utility of what an episode would have collected if it stopped after each step with probability
-1 - gamma, and the critic learns the distribution of the return to come up to such a stop.
+parts keep one scale, `gamma` does the same here. The return so far is projected to the end by what other episodes
+collect from the same time on, P_t = C_t + b_t, and the rewards of the risk part, u(P_{t+1}) - u(P_t), are discounted.
+That is the utility of the projection at a stop that comes after each step with probability 1 - gamma, and the critic
+learns the distribution of how the projection changes up to such a stop.
 
 What is learned is the distribution of Z_t, by quantile regression: it does not move with u, and how U depends on C_t
 is known. `tests/agents/test_risk_critic.py` compares it with exact gradients.
@@ -36,6 +37,10 @@ from steadyrl.risk import Law, LawMeasure
 from steadyrl.training.batch import Steps
 from steadyrl.training.minibatches import Minibatches
 from steadyrl.training.returns import rewards_to_go
+from steadyrl.training.time_baseline import TimeBaseline
+
+STOPS = 16
+"""Levels at which the distribution of stops after the end of an episode is taken."""
 
 
 class Quantiles(Protocol):
@@ -135,13 +140,18 @@ class RiskCritic:
         returns, so_far = rows.total(gained.sum(axis=-1)), rows.sum_before(gained)
         quantiles = self.network(state.parameters, steps.observations, _times(state, steps))
         to_come = state.scale.mean + state.scale.std * quantiles
-        possible = so_far[..., None] + discounts[..., None] * to_come
+        baseline = self._baseline(steps)
+        possible = (so_far + discounts * baseline.at(0))[..., None] + discounts[..., None] * to_come
         utility: Any = jax.vmap(self.measure.utility)
         laws = self.laws_of_others(state, returns)
         of_steps = Law(*map(rows.spread, laws))
         expected = utility(possible, of_steps).mean(axis=-1)
-        after = (1 - self.gamma) * utility(so_far + gained, of_steps) + self.gamma * rows.following(expected)
-        final = rows.spread(utility(returns, laws))[:, None]
+        projected = so_far + gained + discounts * self.discount * baseline.at(1)
+        after = (1 - self.gamma) * utility(projected, of_steps) + self.gamma * rows.following(expected)
+        # After the end only the baseline changes, and it is known: the mean over the stops.
+        ahead = self._steps_before_stop((jnp.arange(STOPS) + 0.5) / STOPS)
+        left = self.discount ** (steps.lengths[:, None] + ahead) * baseline.after_end(ahead)
+        final = rows.spread(utility(returns[:, None] + left, laws).mean(axis=-1))[:, None]
         changes = jnp.where(steps.last, final, after) - expected
         credit: Array = rewards_to_go(changes * steps.mask, self.decay, rows) * steps.mask
         return credit
@@ -196,14 +206,25 @@ class RiskCritic:
         return state, losses[-1]
 
     def to_come(self, key: Array, steps: Steps) -> Array:
-        """[K, T]: the return still to come, up to a stop that is drawn for each step, or to the end of the episode."""
+        """[K, T]: how the projected return changes up to a stop that is drawn for each step.
+
+        With gamma 1 there is no stop and no projection: it is the return still to come.
+        """
         to_end = rewards_to_go(steps.rewards, self.discount, steps.rows)
-        # P(more than k steps) = gamma^k.
-        stop = 1 + jnp.floor(jnp.log1p(-_uniform_of_steps(key, steps)) / jnp.log(self.gamma))
-        ahead = jnp.where(self.gamma < 1, stop, jnp.inf)
-        none = jnp.zeros(steps.rows.episodes(to_end))
-        drawn: Array = to_end - self.discount**ahead * steps.rows.later(to_end, steps.mask, ahead, none)
+        ahead = 1 + self._steps_before_stop(_uniform_of_steps(key, steps))
+        baseline, none = self._baseline(steps), jnp.zeros(steps.rows.episodes(to_end))
+        at_stop = baseline.at(ahead) - steps.rows.later(to_end, steps.mask, ahead, none)
+        drawn: Array = to_end - baseline.at(0) + self.discount**ahead * at_stop
         return drawn
+
+    def _steps_before_stop(self, levels: Array) -> Array:
+        """Steps after the first before a stop, at these levels of their distribution, P(at least k) = gamma^k."""
+        return jnp.where(self.gamma < 1, jnp.floor(jnp.log1p(-levels) / jnp.log(self.gamma)), jnp.inf)
+
+    def _baseline(self, steps: Steps) -> TimeBaseline:
+        """What other episodes collect from each time on; zeros with gamma 1, where it makes no difference to u(R)."""
+        used = jnp.where(self.gamma < 1, 1.0, 0.0)
+        return TimeBaseline.of(steps._replace(rewards=used * steps.rewards), self.discount, self.groups)
 
     def _remember(self, state: CriticState, steps: Steps, to_come: Array) -> CriticState:
         """The state with the returns of a batch, and moments that include it."""
