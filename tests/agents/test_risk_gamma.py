@@ -57,8 +57,9 @@ def test_credit_for_the_return_itself_is_the_advantage_of_the_mean_part_with_a_b
     gamma, steps = 0.8, steps_of(LENGTHS, 6, NETWORKS["table"])
     critic = with_gamma(Mean(), gamma, gae_lambda)
     state = arbitrary(critic)
-    values = to_come(state, steps).mean(axis=-1) * steps.mask
     others = others_rewards(steps)
+    still = np.cumsum(others[:, ::-1], axis=1)[:, ::-1]
+    values = (to_come(state, steps).mean(axis=-1) - still) * steps.mask
     after_end = np.array([-others[i, T:] @ gamma ** np.arange(1, 7 - T) for i, T in enumerate(LENGTHS)])
     gained = np.where(steps.last, after_end[:, None], 0) + (np.asarray(steps.rewards) - others) * np.asarray(steps.mask)
     expected = generalized_advantages(gained, values, gamma, gae_lambda) * steps.mask
@@ -76,26 +77,26 @@ def test_whatever_the_critic_says_credit_is_the_discounted_change_of_utility_les
         others = np.delete(rewards.sum(axis=1), i)
         utility = lambda x, others=others: -np.abs(x - others[:, None]).mean(axis=0)  # noqa: E731
         still = np.cumsum(np.append(others_rewards(steps)[i], 0)[::-1])[::-1] if gamma < 1 else np.zeros(7)
-        projected = np.cumsum([0.0, *rewards[i]]) + still
+        so_far = np.cumsum([0.0, *rewards[i]])
+        projected = so_far + still
         changes = np.diff(utility(projected))
         for t in range(T):
-            baseline = utility(projected[t] + expects[i, t]).mean() - utility(projected[t : t + 1])[0]
+            baseline = utility(so_far[t] + expects[i, t]).mean() - utility(projected[t : t + 1])[0]
             expected = sum(gamma**k * change for k, change in enumerate(changes[t:])) - baseline
             assert found[i, t] == pytest.approx(expected, rel=1e-3, abs=3e-3)
 
 
-def test_an_episode_like_the_others_has_no_risk_to_come():
-    """Where the mean of the return so far is below or above all returns, as it is early in an episode, too."""
+def test_an_episode_like_the_others_is_expected_to_end_like_them():
+    """Early in it, the return so far is below or above all returns."""
     critic = with_gamma(MEASURES["gini"], 0.8, 1.0)
     rewards = np.tile([-3.0, -1, 4, -5, 2, -9], (4, 1))
     steps = steps_of([6, 6, 6, 6], 6, NETWORKS["table"], rewards=rewards)
-    state = critic.init(jax.random.key(0))._replace(scale=RunningScale(jnp.float32(0), jnp.float32(0), jnp.float32(0)))
-    np.testing.assert_allclose(critic.advantages(state, steps), 0, atol=1e-5)
-    np.testing.assert_allclose(critic.to_come(jax.random.key(3), steps), 0, atol=1e-5)
+    drawn = critic.to_come(jax.random.key(3), steps)
+    np.testing.assert_allclose(drawn, rewards_to_go(steps.rewards, 1.0), atol=1e-5)
 
 
 @named("discount", [1.0, 0.9])
-def test_the_critic_learns_changes_up_to_a_stop_after_each_step_with_probability_1_less_gamma(discount):
+def test_the_critic_learns_returns_with_a_stop_after_each_step_with_probability_1_less_gamma(discount):
     gamma, n = 0.7, 40_000
     rewards = np.array([1.0, 10.0, -4.0, 3.0])
     critic = with_gamma(MEASURES["gini"], gamma, 1.0, discount)
@@ -103,7 +104,8 @@ def test_the_critic_learns_changes_up_to_a_stop_after_each_step_with_probability
     steps = Steps(jnp.zeros((n, 4), int), given, jnp.ones((n, 4), jnp.float32))
     drawn = np.asarray(critic.to_come(jax.random.key(3), steps), float)[::2]
     for t in range(4):
-        sums = np.cumsum(discount ** np.arange(4 - t) * rewards[t:]) / 2  # The others have half of it on average.
+        paid = discount ** np.arange(4 - t) * rewards[t:]
+        sums = np.cumsum(paid) / 2 + paid.sum() / 2  # The others have half of it on average.
         probabilities = [*(gamma**k * (1 - gamma) for k in range(3 - t)), gamma ** (3 - t)]
         shares = [np.isclose(drawn[:, t], value, atol=2e-3).mean() for value in sums]
         np.testing.assert_allclose(shares, probabilities, atol=4 * 0.5 / (n / 2) ** 0.5)

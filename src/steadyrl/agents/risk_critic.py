@@ -11,8 +11,8 @@ little stale: of a policy that is better than all of them, u would only say that
 With gamma < 1, advantages of the mean leave out what is further ahead than about 1 / (1 - gamma) steps. So that both
 parts keep one scale, `gamma` does the same here. The return so far is projected to the end by what other episodes
 collect from the same time on, P_t = C_t + b_t, and the rewards of the risk part, u(P_{t+1}) - u(P_t), are discounted.
-That is the utility of the projection at a stop that comes after each step with probability 1 - gamma, and the critic
-learns the distribution of how the projection changes up to such a stop.
+That is the utility of the projection at a stop that comes after each step with probability 1 - gamma. So Z_t has the
+episode's own rewards up to such a stop, and what others collect after it.
 
 What is learned is the distribution of Z_t, by quantile regression: it does not move with u, and how U depends on C_t
 is known. `tests/agents/test_risk_critic.py` compares it with exact gradients.
@@ -140,12 +140,12 @@ class RiskCritic:
         returns, so_far = rows.total(gained.sum(axis=-1)), rows.sum_before(gained)
         quantiles = self.network(state.parameters, steps.observations, _times(state, steps))
         to_come = state.scale.mean + state.scale.std * quantiles
-        baseline = self._baseline(steps)
-        possible = (so_far + discounts * baseline.at(0))[..., None] + discounts[..., None] * to_come
+        possible = so_far[..., None] + discounts[..., None] * to_come
         utility: Any = jax.vmap(self.measure.utility)
         laws = self.laws_of_others(state, returns)
         of_steps = Law(*map(rows.spread, laws))
         expected = utility(possible, of_steps).mean(axis=-1)
+        baseline = TimeBaseline.of(steps, self.discount, self.groups)
         projected = so_far + gained + discounts * self.discount * baseline.at(1)
         after = (1 - self.gamma) * utility(projected, of_steps) + self.gamma * rows.following(expected)
         # After the end only the baseline changes, and it is known: the mean over the stops.
@@ -206,25 +206,17 @@ class RiskCritic:
         return state, losses[-1]
 
     def to_come(self, key: Array, steps: Steps) -> Array:
-        """[K, T]: how the projected return changes up to a stop that is drawn for each step.
-
-        With gamma 1 there is no stop and no projection: it is the return still to come.
-        """
+        """[K, T]: the return still to come, with that of other episodes after a stop that is drawn for each step."""
         to_end = rewards_to_go(steps.rewards, self.discount, steps.rows)
         ahead = 1 + self._steps_before_stop(_uniform_of_steps(key, steps))
-        baseline, none = self._baseline(steps), jnp.zeros(steps.rows.episodes(to_end))
+        baseline, none = TimeBaseline.of(steps, self.discount, self.groups), jnp.zeros(steps.rows.episodes(to_end))
         at_stop = baseline.at(ahead) - steps.rows.later(to_end, steps.mask, ahead, none)
-        drawn: Array = to_end - baseline.at(0) + self.discount**ahead * at_stop
+        drawn: Array = to_end + self.discount**ahead * at_stop
         return drawn
 
     def _steps_before_stop(self, levels: Array) -> Array:
         """Steps after the first before a stop, at these levels of their distribution, P(at least k) = gamma^k."""
         return jnp.where(self.gamma < 1, jnp.floor(jnp.log1p(-levels) / jnp.log(self.gamma)), jnp.inf)
-
-    def _baseline(self, steps: Steps) -> TimeBaseline:
-        """What other episodes collect from each time on; zeros with gamma 1, where it makes no difference to u(R)."""
-        used = jnp.where(self.gamma < 1, 1.0, 0.0)
-        return TimeBaseline.of(steps._replace(rewards=used * steps.rewards), self.discount, self.groups)
 
     def _remember(self, state: CriticState, steps: Steps, to_come: Array) -> CriticState:
         """The state with the returns of a batch, and moments that include it."""
