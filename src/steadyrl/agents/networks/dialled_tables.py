@@ -139,6 +139,7 @@ class DialledQuantileTable:
 
     n_states: int
     knots: Knots
+    knows_time: ClassVar[bool] = False
     passes: ClassVar[int] = 4
     minibatch_size: ClassVar[int | None] = None
 
