@@ -52,9 +52,8 @@ def with_gamma(measure, gamma, gae_lambda, discount=1.0, table=QuantileTable):
     return RiskCritic(table(3), measure, discount, gamma * gae_lambda, 0.01, 0, gamma=gamma)
 
 
-def others_rewards(steps):
+def others_rewards(rewards):
     """[n, T]: the mean reward of the other episodes at each time, 0 for those that have ended."""
-    rewards = np.asarray(steps.rewards, float)
     return (rewards.sum(axis=0) - rewards) / (len(rewards) - 1)
 
 
@@ -63,7 +62,7 @@ def test_credit_for_the_return_itself_is_the_advantage_of_the_mean_part_with_a_b
     gamma, steps = 0.8, steps_of(LENGTHS, 6, NETWORKS["table"])
     critic = with_gamma(Mean(), gamma, gae_lambda)
     state = arbitrary(critic)
-    others = others_rewards(steps)
+    others = others_rewards(np.asarray(steps.rewards, float))
     still = np.cumsum(others[:, ::-1], axis=1)[:, ::-1]
     values = (to_come(state, steps).mean(axis=-1) - still) * steps.mask
     after_end = np.array([-others[i, T:] @ gamma ** np.arange(1, 7 - T) for i, T in enumerate(LENGTHS)])
@@ -73,17 +72,18 @@ def test_credit_for_the_return_itself_is_the_advantage_of_the_mean_part_with_a_b
 
 
 @named("table", [QuantileTable, TimedTable])
-@named("gamma", [0.8, 1 - 1e-5, 1.0])
-def test_whatever_the_critic_says_credit_is_the_discounted_change_of_utility_less_a_baseline(gamma, table):
+@named(("gamma", "discount"), [(0.8, 1.0), (0.8, 0.9), (1 - 1e-5, 0.9), (1.0, 1.0), (1.0, 0.9)])
+def test_whatever_the_critic_says_credit_is_the_discounted_change_of_utility_less_a_baseline(gamma, discount, table):
     steps = steps_of(LENGTHS, 6, NETWORKS["table"])
-    critic = with_gamma(MEASURES["gini"], gamma, 1.0, table=table)
+    critic = with_gamma(MEASURES["gini"], gamma, 1.0, discount, table)
     state = arbitrary(critic)
-    found, rewards = np.asarray(critic.advantages(state, steps), float), np.asarray(steps.rewards, float)
-    expects = to_come(state, steps)
+    discounts = discount ** np.arange(6)
+    found, rewards = np.asarray(critic.advantages(state, steps), float), np.asarray(steps.rewards, float) * discounts
+    expects = to_come(state, steps) * discounts[:, None]
     for i, T in enumerate(LENGTHS):
         others = np.delete(rewards.sum(axis=1), i)
         utility = lambda x, others=others: -np.abs(x - others[:, None]).mean(axis=0)  # noqa: E731
-        still = np.cumsum(np.append(others_rewards(steps)[i], 0)[::-1])[::-1] if gamma < 1 else np.zeros(7)
+        still = np.cumsum(np.append(others_rewards(rewards)[i], 0)[::-1])[::-1] if gamma < 1 else np.zeros(7)
         so_far = np.cumsum([0.0, *rewards[i]])
         projected = so_far + still
         changes = np.diff(utility(projected))
@@ -121,6 +121,26 @@ def test_the_critic_learns_returns_with_a_stop_after_each_step_with_probability_
         probabilities = [*(gamma**k * (1 - gamma) for k in range(3 - t)), gamma ** (3 - t)]
         shares = [np.isclose(drawn[:, t], value, atol=2e-3).mean() for value in sums]
         np.testing.assert_allclose(shares, probabilities, atol=4 * 0.5 / (n / 2) ** 0.5)
+
+
+def test_after_a_stop_beyond_its_end_an_episode_has_what_others_still_collect():
+    rewards = np.zeros((2, 6)) + 1.0
+    steps = steps_of([2, 6], 6, NETWORKS["table"], rewards=rewards)
+    drawn = np.stack([with_gamma(Mean(), 0.8, 1.0).targets(jax.random.key(k), steps) for k in range(400)])
+    # One step before its end: 1, and then what the other has left 1, 2, ... steps later.
+    found, expected = np.unique(np.round(drawn[:, 0, 1], 4)), [1.0, 2.0, 3.0, 4.0, 5.0]
+    np.testing.assert_allclose(found, expected)
+    assert np.mean(drawn[:, 0, 1] == 5) == pytest.approx(0.2, abs=0.08)
+
+
+def test_few_stops_after_the_end_are_enough(monkeypatch):
+    """For the credit of ending an episode of which hundreds of steps are left."""
+    monkeypatch.undo()
+    steps = steps_of([1, 300], 300, NETWORKS["table"], rewards=np.full((2, 300), -1.0))
+    critic = with_gamma(Mean(), 0.99, 1.0, table=TimedTable)
+    state = critic.init(jax.random.key(0))._replace(scale=RunningScale(jnp.float32(0), jnp.float32(0), jnp.float32(0)))
+    exact = sum(0.99**k for k in range(1, 300))
+    assert critic.advantages(state, steps)[0, 0] == pytest.approx(exact, rel=0.05)
 
 
 def test_with_gamma_1_the_critic_learns_the_return_still_to_come():

@@ -10,9 +10,9 @@ little stale: of a policy that is better than all of them, u would only say that
 
 With gamma < 1, advantages of the mean leave out what is further ahead than about 1 / (1 - gamma) steps. So that both
 parts keep one scale, `gamma` does the same here. The return so far is projected to the end by what other episodes
-collect from the same time on, P_t = C_t + b_t, and the rewards of the risk part, u(P_{t+1}) - u(P_t), are discounted.
-That is the utility of the projection at a stop that comes after each step with probability 1 - gamma. So Z_t has the
-episode's own rewards up to such a stop, and what others collect after it.
+collect from the same time on (`training.time_baseline`), and the rewards of the risk part, u(P_{t+1}) - u(P_t) with the
+projection P_t, are discounted. That is the utility of the projection at a stop that comes after each step with
+probability 1 - gamma. So Z_t has the episode's own rewards up to such a stop, and what others collect after it.
 
 What is learned is the distribution of Z_t, by quantile regression: it does not move with u, and how U depends on C_t
 is known. `tests/agents/test_risk_critic.py` compares it with exact gradients.
@@ -40,7 +40,8 @@ from steadyrl.training.returns import rewards_to_go
 from steadyrl.training.time_baseline import TimeBaseline
 
 STOPS = 16
-"""Levels at which the distribution of stops after the end of an episode is taken."""
+"""Levels at which the distribution of stops after the end of an episode is taken: the credit for ending it is exact to
+3 % where u is linear, and about 10 % too small where u is quadratic over hundreds of steps."""
 
 
 class Quantiles(Protocol):
@@ -109,7 +110,7 @@ class RiskCritic:
     groups: int = 1
     """Equal parts of a batch that are judged apart: an episode is compared with those of its own group alone."""
     gamma: Leaf[float] = 1.0
-    """Discount factor of the rewards u(C_{t+1}) - u(C_t); with 1 credit looks to the end of the episode."""
+    """Discount factor of the rewards u(P_{t+1}) - u(P_t); with 1 credit looks to the end of the episode."""
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
