@@ -11,9 +11,7 @@ from steadyrl.runs.experiment import load_experiment, names
 
 
 @pytest.mark.parametrize("domain", [name for name in names() if name != "maze"])
-@pytest.mark.parametrize(
-    ("method", "agent"), [("ppo_calibrated", steadyrl.PPO), ("mg_calibrated", steadyrl.MeanGini)]
-)
+@pytest.mark.parametrize(("method", "agent"), [("ppo_calibrated", steadyrl.PPO), ("mg_calibrated", steadyrl.MeanGini)])
 def test_settings_are_those_of_the_search(domain, method, agent):
     of_mg = "MG by step" if domain == "inverted_pendulum" else "MG by step, risk_gamma=1"
     planned = "PPO" if agent is steadyrl.PPO else of_mg

@@ -33,7 +33,7 @@ def test_a_run_is_recorded_once_and_is_on_the_page(tmp_path, monkeypatch, capsys
         step_credit.main(["--domains", "two_sides", "--seeds", "1"])
     runs = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
     assert [(run["method"], run["seed"]) for run in runs] == [
-        (method, 50) for method in ("PPO", "MG by step", "MG by step, risk_gamma=1", "MG by trajectory")
+        (method, 50) for method in step_credit.PLAN["domains"]["two_sides"]["methods"]
     ]
     assert runs[1]["settings"]["risk_aversion"] == 1.0
     assert runs[0]["episodes"] == 16

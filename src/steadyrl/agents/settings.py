@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -75,6 +76,8 @@ class EnvKind(NamedTuple):
     real_actions: bool = False
     images: bool = False
     """Whether there are images in observations that convolutions can be used for."""
+    time_limit: float = math.inf
+    """Steps after which Gymnasium truncates an episode; infinite if it does not."""
 
 
 def by_network(table: float, mlp: float) -> Rule:
