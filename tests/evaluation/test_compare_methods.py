@@ -48,6 +48,21 @@ def test_measures_are_of_all_returns_together_and_lower_is_better_for_risk():
     assert more_episodes.better["mean"] is None
 
 
+def test_with_more_runs_of_one_method_only_means_are_compared():
+    """Two runs of a population contain less of its spread than ten do, and would seem steadier."""
+    rng, seemed = np.random.default_rng(3), 0
+    for _ in range(10):
+        ten, two = (rng.normal(0, 10, (k, 1)) + rng.normal(0, 3, (k, 50)) for k in (10, 2))
+        compared = MethodComparison.of(reports(ten), reports(two))
+        seemed += compared.difference["gini_deviation"].low > 0
+        assert {name for name, winner in compared.better.items() if winner} <= {"mean"}
+    assert seemed >= 3
+    assert "give as many runs of each (2)" in str(compared)
+    assert "Steadier, by Gini deviation: not compared." in str(compared)
+    above = MethodComparison.of(reports(ten + 100), reports(two))
+    assert above.better["mean"] == "a"
+
+
 def test_intervals_cover_the_difference_of_methods_not_of_runs():
     """Both methods are equally good, but their seeds differ: intervals over episodes alone would miss 0 mostly."""
     rng, hits, missed = np.random.default_rng(1), 0, 0

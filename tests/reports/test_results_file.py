@@ -96,6 +96,7 @@ def test_small_quantiles_beside_large_ones_are_kept(results, tmp_path):
         ("steadyrl reproduce maze --agents-to=/home/me/a --out=x", "steadyrl reproduce maze"),
         ("steadyrl reproduce maze --agents_to /home/me/a", "steadyrl reproduce maze"),
         ("steadyrl reproduce maze --agents mg --out", "steadyrl reproduce maze --agents mg"),
+        ("steadyrl reproduce maze --continue /home/me/results.json.gz", "steadyrl reproduce maze"),
         ("steadyrl reproduce 'maze", ""),
     ],
 )

@@ -50,6 +50,7 @@ INSTEAD = {
     "verbose": "use learn(..., progress_bar=...)",
     "tensorboard_log": f"use {_TENSORBOARD}",
     "stats_window_size": f"what is recorded goes to loggers: {_TENSORBOARD}",
+    "exploration_fraction": "set exploration_steps, a number of steps",
     "use_sde": "state-dependent exploration does not exist here",
 }
 """Arguments of Stable-Baselines3's classes that are none here, and what there is instead."""

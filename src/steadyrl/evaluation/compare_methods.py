@@ -72,13 +72,21 @@ class MethodComparison:
 
     @property
     def better(self) -> dict[str, str | None]:
-        """For each measure, the better method, "a" or "b"; None if the interval of the difference contains 0."""
+        """For each measure, the better method, "a" or "b"; None if the interval of the difference contains 0.
+
+        Also None, except for the mean, if one method has more runs: the returns of more runs together vary more.
+        """
         winners: dict[str, str | None] = {}
         for name, (_, low, high) in self.difference.items():
             higher = higher_is_better(name)
-            conclusive = higher is not None and (low > 0 or high < 0)
+            comparable = higher is not None and (self._as_many_runs or name == "mean")
+            conclusive = comparable and (low > 0 or high < 0)
             winners[name] = ("a" if (low > 0) == higher else "b") if conclusive else None
         return winners
+
+    @property
+    def _as_many_runs(self) -> bool:
+        return len(self.runs_a) == len(self.runs_b)
 
     @property
     def facts(self) -> dict[str, tuple[float, float]]:
@@ -128,6 +136,11 @@ class MethodComparison:
             blocks.append(aligned([["metric", "a", "b"], *rows]))
         if min(runs) < FEW_SEEDS:
             blocks.append(f"With fewer than {FEW_SEEDS} runs of a method, intervals may be too narrow.")
+        if not self._as_many_runs:
+            blocks.append(
+                "Only means are compared: the returns of more runs together vary more, whatever the method. "
+                f"For the other measures give as many runs of each ({min(runs)})."
+            )
         blocks.append(self._conclusion())
         return "\n\n".join(blocks)
 
@@ -146,6 +159,8 @@ class MethodComparison:
 
     def _conclusion(self) -> str:
         def winner(measure: str) -> str:
+            if measure != "mean" and not self._as_many_runs:
+                return "not compared"
             return self.better[measure] or "inconclusive with these runs and episodes"
 
         return f"Higher mean: {winner('mean')}. Steadier, by Gini deviation: {winner('gini_deviation')}."

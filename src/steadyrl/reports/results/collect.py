@@ -22,8 +22,8 @@ from steadyrl.runs.job import Job
 UNKNOWN_COMMIT = "unknown"
 """Of runs that do not say which code they were made with. The code that collects them may be another one."""
 
-_FOLDERS = ("--out", "--agents-to")
-"""Options that are followed by a folder."""
+_PATHS = ("--out", "--agents-to", "--continue")
+"""Options that are followed by a path."""
 
 
 def greedy_episodes(episodes: int) -> int:
@@ -123,7 +123,7 @@ def without_folders(command: str) -> str:
     kept = []
     for word in words:
         option, equals, _ = word.partition("=")
-        if option.replace("_", "-") not in _FOLDERS:
+        if option.replace("_", "-") not in _PATHS:
             kept.append(word)
         elif not equals:
             next(words, None)
