@@ -7,7 +7,7 @@ import pytest
 from critic_steps import NETWORKS, steps_of
 
 from steadyrl.agents import risk_critic
-from steadyrl.agents.networks.quantiles import TABLE_QUANTILES
+from steadyrl.agents.networks.quantiles import TABLE_QUANTILES, QuantileTable
 from steadyrl.agents.networks.running_scale import RunningScale
 from steadyrl.agents.risk_critic import RiskCritic
 from steadyrl.risk import MEASURES
@@ -42,8 +42,14 @@ def to_come(state, steps):
     return np.asarray(state.scale.mean + state.scale.std * state.parameters[steps.observations], float)
 
 
-def with_gamma(measure, gamma, gae_lambda, discount=1.0):
-    return RiskCritic(NETWORKS["table"], measure, discount, gamma * gae_lambda, 0.01, 0, gamma=gamma)
+class TimedTable(QuantileTable):
+    """A table that learns what networks do."""
+
+    knows_time = True
+
+
+def with_gamma(measure, gamma, gae_lambda, discount=1.0, table=QuantileTable):
+    return RiskCritic(table(3), measure, discount, gamma * gae_lambda, 0.01, 0, gamma=gamma)
 
 
 def others_rewards(steps):
@@ -66,10 +72,11 @@ def test_credit_for_the_return_itself_is_the_advantage_of_the_mean_part_with_a_b
     np.testing.assert_allclose(critic.advantages(state, steps), expected, rtol=1e-3, atol=3e-3)
 
 
+@named("table", [QuantileTable, TimedTable])
 @named("gamma", [0.8, 1 - 1e-5, 1.0])
-def test_whatever_the_critic_says_credit_is_the_discounted_change_of_utility_less_a_baseline(gamma):
+def test_whatever_the_critic_says_credit_is_the_discounted_change_of_utility_less_a_baseline(gamma, table):
     steps = steps_of(LENGTHS, 6, NETWORKS["table"])
-    critic = with_gamma(MEASURES["gini"], gamma, 1.0)
+    critic = with_gamma(MEASURES["gini"], gamma, 1.0, table=table)
     state = arbitrary(critic)
     found, rewards = np.asarray(critic.advantages(state, steps), float), np.asarray(steps.rewards, float)
     expects = to_come(state, steps)
@@ -81,18 +88,23 @@ def test_whatever_the_critic_says_credit_is_the_discounted_change_of_utility_les
         projected = so_far + still
         changes = np.diff(utility(projected))
         for t in range(T):
-            baseline = utility(so_far[t] + expects[i, t]).mean() - utility(projected[t : t + 1])[0]
+            baseline = (
+                utility((projected if table.knows_time else so_far)[t] + expects[i, t]).mean()
+                - utility(projected[t : t + 1])[0]
+            )
             expected = sum(gamma**k * change for k, change in enumerate(changes[t:])) - baseline
             assert found[i, t] == pytest.approx(expected, rel=1e-3, abs=3e-3)
 
 
-def test_an_episode_like_the_others_is_expected_to_end_like_them():
+@named("table", [QuantileTable, TimedTable])
+def test_an_episode_like_the_others_is_expected_to_end_like_them(table):
     """Early in it, the return so far is below or above all returns."""
-    critic = with_gamma(MEASURES["gini"], 0.8, 1.0)
+    critic = with_gamma(MEASURES["gini"], 0.8, 1.0, table=table)
     rewards = np.tile([-3.0, -1, 4, -5, 2, -9], (4, 1))
     steps = steps_of([6, 6, 6, 6], 6, NETWORKS["table"], rewards=rewards)
-    drawn = critic.to_come(jax.random.key(3), steps)
-    np.testing.assert_allclose(drawn, rewards_to_go(steps.rewards, 1.0), atol=1e-5)
+    drawn = critic.targets(jax.random.key(3), steps)
+    expected = 0 if table.knows_time else rewards_to_go(steps.rewards, 1.0)
+    np.testing.assert_allclose(drawn, expected, atol=1e-5)
 
 
 @named("discount", [1.0, 0.9])
@@ -102,7 +114,7 @@ def test_the_critic_learns_returns_with_a_stop_after_each_step_with_probability_
     critic = with_gamma(MEASURES["gini"], gamma, 1.0, discount)
     given = jnp.asarray(rewards * (np.arange(n) % 2 == 0)[:, None], jnp.float32)
     steps = Steps(jnp.zeros((n, 4), int), given, jnp.ones((n, 4), jnp.float32))
-    drawn = np.asarray(critic.to_come(jax.random.key(3), steps), float)[::2]
+    drawn = np.asarray(critic.targets(jax.random.key(3), steps), float)[::2]
     for t in range(4):
         paid = discount ** np.arange(4 - t) * rewards[t:]
         sums = np.cumsum(paid) / 2 + paid.sum() / 2  # The others have half of it on average.
@@ -113,7 +125,7 @@ def test_the_critic_learns_returns_with_a_stop_after_each_step_with_probability_
 
 def test_with_gamma_1_the_critic_learns_the_return_still_to_come():
     steps, critic = steps_of(LENGTHS, 6, NETWORKS["table"]), with_gamma(MEASURES["gini"], 1.0, 1.0)
-    drawn = critic.to_come(jax.random.key(0), steps)
+    drawn = critic.targets(jax.random.key(0), steps)
     np.testing.assert_allclose(drawn, rewards_to_go(steps.rewards, 1.0), rtol=1e-5, atol=1e-5)
 
 
@@ -122,4 +134,4 @@ def test_a_small_discount_of_a_long_return_is_no_division_by_zero():
     critic = with_gamma(MEASURES["gini"], 0.99, 0.9, discount=0.5)
     state = arbitrary(critic)
     assert np.isfinite(critic.advantages(state, steps)).all()
-    assert np.isfinite(critic.to_come(jax.random.key(0), steps)).all()
+    assert np.isfinite(critic.targets(jax.random.key(0), steps)).all()

@@ -47,6 +47,11 @@ class Quantiles(Protocol):
     """What learns the distribution of the return still to come, in units of its scale."""
 
     @property
+    def knows_time(self) -> bool:
+        """Whether quantiles depend on the time."""
+        ...
+
+    @property
     def passes(self) -> int:
         """Over each batch."""
         ...
@@ -73,7 +78,7 @@ class CriticState(NamedTuple):
     key: Any
     """The random key of the minibatches."""
     scale: RunningScale
-    """Of the returns still to come, over the steps of recent episodes."""
+    """Of what is learned, over the steps of recent episodes."""
     length: Array
     """The mean length of recent episodes."""
     returns: Array
@@ -139,13 +144,13 @@ class RiskCritic:
         gained = steps.rewards * discounts
         returns, so_far = rows.total(gained.sum(axis=-1)), rows.sum_before(gained)
         quantiles = self.network(state.parameters, steps.observations, _times(state, steps))
-        to_come = state.scale.mean + state.scale.std * quantiles
+        baseline = TimeBaseline.of(steps, self.discount, self.groups)
+        to_come = state.scale.mean + state.scale.std * quantiles + self._typical(baseline)[..., None]
         possible = so_far[..., None] + discounts[..., None] * to_come
         utility: Any = jax.vmap(self.measure.utility)
         laws = self.laws_of_others(state, returns)
         of_steps = Law(*map(rows.spread, laws))
         expected = utility(possible, of_steps).mean(axis=-1)
-        baseline = TimeBaseline.of(steps, self.discount, self.groups)
         projected = so_far + gained + discounts * self.discount * baseline.at(1)
         after = (1 - self.gamma) * utility(projected, of_steps) + self.gamma * rows.following(expected)
         # After the end only the baseline changes, and it is known: the mean over the stops.
@@ -170,9 +175,9 @@ class RiskCritic:
 
     def fit(self, state: CriticState, steps: Steps) -> tuple[CriticState, Array]:
         """The critic after learning from a batch, and its loss in the last pass."""
-        to_come = self.to_come(jax.random.fold_in(jax.random.wrap_key_data(state.key), 0), steps)
-        state = self._remember(state, steps, to_come)
-        given = steps.observations, _times(state, steps), (to_come - state.scale.mean) / state.scale.std
+        targets = self.targets(jax.random.fold_in(jax.random.wrap_key_data(state.key), 0), steps)
+        state = self._remember(state, steps, targets)
+        given = steps.observations, _times(state, steps), (targets - state.scale.mean) / state.scale.std
         given, mask = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (given, steps.mask))
 
         def loss(parameters: Any, given: tuple[Array, Array, Array], weights: Array) -> Array:
@@ -205,26 +210,38 @@ class RiskCritic:
         state = state._replace(parameters=learned[0], optimiser=learned[1], key=jax.random.key_data(k_next))
         return state, losses[-1]
 
-    def to_come(self, key: Array, steps: Steps) -> Array:
-        """[K, T]: the return still to come, with that of other episodes after a stop that is drawn for each step."""
+    def targets(self, key: Array, steps: Steps) -> Array:
+        """[K, T]: the return still to come, with that of other episodes after a stop that is drawn for each step.
+
+        Less what others collect from that time on, if the network knows the time and there is a stop.
+        """
         to_end = rewards_to_go(steps.rewards, self.discount, steps.rows)
         ahead = 1 + self._steps_before_stop(_uniform_of_steps(key, steps))
         baseline, none = TimeBaseline.of(steps, self.discount, self.groups), jnp.zeros(steps.rows.episodes(to_end))
         at_stop = baseline.at(ahead) - steps.rows.later(to_end, steps.mask, ahead, none)
-        drawn: Array = to_end + self.discount**ahead * at_stop
+        drawn: Array = to_end + self.discount**ahead * at_stop - self._typical(baseline)
         return drawn
+
+    def _typical(self, baseline: TimeBaseline) -> Array:
+        """[K, T]: the part of the return still to come that is not learned, because all have it at that time.
+
+        In long episodes most of it is that: in Swimmer it hid the risk. Tables, which do not know the time, learn it
+        all. So do critics without a stop, whose published results would be others.
+        """
+        known = jnp.where(self.gamma < 1, 1.0, 0.0) if self.network.knows_time else 0.0
+        return known * baseline.at(0)
 
     def _steps_before_stop(self, levels: Array) -> Array:
         """Steps after the first before a stop, at these levels of their distribution, P(at least k) = gamma^k."""
         return jnp.where(self.gamma < 1, jnp.floor(jnp.log1p(-levels) / jnp.log(self.gamma)), jnp.inf)
 
-    def _remember(self, state: CriticState, steps: Steps, to_come: Array) -> CriticState:
+    def _remember(self, state: CriticState, steps: Steps, targets: Array) -> CriticState:
         """The state with the returns of a batch, and moments that include it."""
         returns = steps.returns(self.discount)
         n = returns.size
         latest, known = remember(returns, state.returns, state.known)
         return state._replace(
-            scale=state.scale.updated(to_come, steps.mask / steps.mask.sum(), n),
+            scale=state.scale.updated(targets, steps.mask / steps.mask.sum(), n),
             length=state.length + state.scale.weight(n) * (steps.mask.sum() / n - state.length),
             returns=latest,
             known=known,

@@ -25,6 +25,7 @@ class QuantileNetwork:
     """Quantiles given an observation and a time."""
 
     mlp: Network
+    knows_time: ClassVar[bool] = True
     passes: ClassVar[int] = 10
     minibatch_size: ClassVar[int | None] = 256
 
@@ -59,6 +60,7 @@ class QuantileTable:
     """Quantiles given a state. They are the same at all times."""
 
     n_states: int
+    knows_time: ClassVar[bool] = False
     passes: ClassVar[int] = 4
     minibatch_size: ClassVar[int | None] = None
 
