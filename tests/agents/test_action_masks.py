@@ -6,6 +6,7 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
+from gathering import gather_from
 from masked_envs import ACTIONS, Guard, Pairs, Tiles, tabular_tiles, taxi, tiles_by_method
 from scipy.special import log_softmax
 
@@ -15,6 +16,7 @@ from steadyrl.agents.networks.epsilon_greedy import EpsilonGreedy, QParams
 from steadyrl.agents.networks.tables import GreedyParams, GreedyTable
 from steadyrl.agents.q_learning import QLearningSettings, QLearningUpdate
 from steadyrl.rollouts.collector import FaultyEnvironmentError
+from steadyrl.rollouts.simulators.vector import VectorEnvSimulator
 from steadyrl.training.algorithm import Learner
 from steadyrl.training.transitions import Transitions
 
@@ -111,6 +113,61 @@ def test_faulty_masks(info, message):
     agent = steadyrl.DQN(Wrong(info), seed=0, **REPLAY)
     with pytest.raises(ValueError, match=message):
         agent.learn(total_episodes=3, progress_bar=False)
+
+
+class Late(Tiles):
+    """Its masks begin with the info of a step, the `first`; before, every action is allowed."""
+
+    def __init__(self, tabular=False, first=2):
+        super().__init__(tabular=tabular)
+        self.first = first
+
+    def observe(self):
+        observation, info = super().observe()
+        if self.t >= self.first:
+            return observation, info
+        self.mask = np.ones(ACTIONS, bool)
+        return observation, {}
+
+
+LATE = (
+    r"Late.*: an action mask in the info of step, but none in that of reset, at step 2 of episode 0 \(seed \d+\)\. "
+    r"Report info\['action_mask'\] in every reset and step, or never\.$"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "make", "settings"),
+    [
+        (steadyrl.PPO, Late, SMALL),
+        (steadyrl.PPO, Late, {**SMALL, "workers": 2}),
+        (steadyrl.DQN, Late, REPLAY),
+        (steadyrl.QLearning, partial(Late, tabular=True), {}),
+    ],
+    ids=["ppo", "workers", "dqn", "q_learning"],
+)
+def test_masks_that_begin_after_the_reset_are_an_error_in_training(kind, make, settings):
+    agent = kind(make, seed=0, **settings)
+    with pytest.raises(FaultyEnvironmentError, match=LATE):
+        agent.learn(total_episodes=4, progress_bar=False)
+
+
+def test_masks_that_begin_after_the_reset_are_an_error_in_evaluation():
+    for policy in (steadyrl.DQN(Tiles, hidden=(8,)), lambda _: 3):
+        with pytest.raises(FaultyEnvironmentError, match=LATE):
+            steadyrl.evaluate(policy, Late, episodes=2)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+@pytest.mark.parametrize(
+    ("kinds", "episode"),
+    [([Late, Late], r"episode 0 \(seed"), ([partial(Late, first=9), Late], r"episode 1 \(seed")],
+    ids=["all", "the second"],
+)
+def test_masks_that_begin_after_the_reset_are_an_error_in_vector_environments(kinds, episode, mode):
+    env = gym.vector.SyncVectorEnv(kinds, autoreset_mode=gym.vector.AutoresetMode(mode))
+    with pytest.raises(FaultyEnvironmentError, match=f"but none in that of reset, at step 2 of {episode}"):
+        gather_from(VectorEnvSimulator(env), [5, 6])
 
 
 def test_workers_play_the_same():

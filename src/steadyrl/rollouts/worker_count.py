@@ -89,8 +89,7 @@ def step_seconds(env: gym.Env[Any, Any], limit: float = MEASURED_SECONDS) -> flo
             masks.after_reset(0, 1, env, env.reset(seed=steps)[1])
         _, _, terminated, truncated, info = env.step(_random_action(env, masks.current))
         steps, done = steps + 1, bool(terminated or truncated)
-        if masks.current is not None:
-            masks.after_step(0, info)
+        masks.after_step(0, info)
     return (time.perf_counter() - start) / steps
 
 

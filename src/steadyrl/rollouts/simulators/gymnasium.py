@@ -53,13 +53,12 @@ class GymnasiumSimulator:
         k = len(slots)
         observations = np.empty((k, *self._shape), self._dtype)
         rewards, terminated, truncated = np.empty(k), np.empty(k, bool), np.empty(k, bool)
-        metrics, masked = {}, self._masks.current is not None
+        metrics = {}
         for row, slot in enumerate(slots.tolist()):
             observations[row], rewards[row], terminated[row], truncated[row], at_end, info = step_env(
                 self._envs[slot], slot, actions[row], self._row
             )
-            if masked:
-                self._masks.after_step(slot, info)
+            self._masks.after_step(slot, info)
             if terminated[row] or truncated[row]:
                 metrics[slot] = at_end
         return StepResult(observations, rewards, terminated, truncated, metrics)

@@ -14,6 +14,7 @@ from steadyrl.envs.spaces import choices
 from steadyrl.rollouts.simulators.calls import environment_errors
 
 KEY, METHOD = "action_mask", "action_masks"
+ALWAYS_OR_NEVER = f"Report info[{KEY!r}] in every reset and step, or never."
 
 
 class ActionMasks:
@@ -39,13 +40,17 @@ class ActionMasks:
         self._exist = exists if self._exist is None else self._exist
         if exists != self._exist:
             which = "an action mask, which other episodes have not" if exists else "no action mask, which others have"
-            raise SlotError(slot, which, f"Report info[{KEY!r}] in every reset and step, or never.")
+            raise SlotError(slot, which, ALWAYS_OR_NEVER)
         if exists:
             self.current = np.ones((slots, self._length), bool) if slot == 0 else self.current
             self.after_step(slot, info)
 
     def after_step(self, slot: int, info: Mapping[str, Any]) -> None:
-        """Read the mask after a step; only where there are masks."""
+        """Read the mask after a step, if there are masks; one that the reset did not have is an error."""
+        if self.current is None:
+            if KEY in info and self._length:
+                raise unexpected_mask(slot)
+            return
         method = self._methods[slot]
         if KEY in info:
             mask = info[KEY]
@@ -53,8 +58,13 @@ class ActionMasks:
             with environment_errors(slot, METHOD):
                 mask = method()
         else:
-            raise SlotError(slot, "no action mask", f"Report info[{KEY!r}] in every reset and step, or never.")
+            raise SlotError(slot, "no action mask", ALWAYS_OR_NEVER)
         self.current[slot] = checked_mask(slot, mask, self._length)
+
+
+def unexpected_mask(slot: int | None) -> SlotError:
+    """The error for a mask after a step of an episode that began without one."""
+    return SlotError(slot, "an action mask in the info of step, but none in that of reset,", ALWAYS_OR_NEVER)
 
 
 def _method(env: gym.Env[Any, Any]) -> Callable[[], Any] | None:

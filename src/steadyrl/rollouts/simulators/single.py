@@ -41,8 +41,7 @@ class SingleEnvSimulator:
     def step(self, slots: Any, actions: Any) -> StepResult:
         """See `Simulator`."""
         observation, reward, terminated, truncated, at_end, info = step_env(self._env, 0, actions[0], self._as_array)
-        if self._masks.current is not None:
-            self._masks.after_step(0, info)
+        self._masks.after_step(0, info)
         metrics = {0: at_end} if terminated or truncated else {}
         ends = np.array([terminated]), np.array([truncated])
         return StepResult(observation, np.array([reward]), *ends, metrics)

@@ -20,7 +20,7 @@ from steadyrl.rollouts.simulators.calls import (
     reported_metrics,
     unpacked,
 )
-from steadyrl.rollouts.simulators.masks import KEY, checked_mask
+from steadyrl.rollouts.simulators.masks import KEY, checked_mask, unexpected_mask
 
 
 class VectorEnvSimulator:
@@ -85,6 +85,8 @@ class VectorEnvSimulator:
             rows, ended = self._rows(observations, slots), {}
             if self.action_masks is not None:
                 self.action_masks = self._masks(info)
+            elif KEY in info and self._mask_length:
+                raise unexpected_mask(self._reporting(slots, info))
             if self._done[slots].any():
                 ended = self._final(rows, slots, info)
             return StepResult(rows, rewards[slots], terminated[slots], truncated[slots], ended)
@@ -111,6 +113,12 @@ class VectorEnvSimulator:
         for slot in np.flatnonzero(self._done) if final is not None else ():
             masks[slot] = checked_mask(int(slot), final[slot], self._mask_length)
         return masks
+
+    def _reporting(self, slots: Any, info: Any) -> int | None:
+        """The first of the `slots` whose sub-environment reported a mask; None if that is not known."""
+        reported = np.asarray(info.get(f"_{KEY}", False))  # Gymnasium's mask of the sub-environments with a value.
+        known = reported.shape == (self.size,)
+        return next((int(slot) for slot in slots if known and reported[slot]), None)
 
     def _column(self, what: str, values: Any, dtype: Any) -> Any:
         """[size]: one value for each sub-environment."""
