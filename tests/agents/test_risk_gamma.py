@@ -1,13 +1,11 @@
 """Risk credit with a gamma of its own: both parts of the gradient look as far ahead."""
 
-import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from critic_steps import NETWORKS, steps_of
 
-import steadyrl
 from steadyrl.agents import risk_critic
 from steadyrl.agents.networks.quantiles import TABLE_QUANTILES, QuantileTable
 from steadyrl.agents.networks.running_scale import RunningScale
@@ -157,19 +155,3 @@ def test_a_small_discount_of_a_long_return_is_no_division_by_zero():
     state = arbitrary(critic)
     assert np.isfinite(critic.advantages(state, steps)).all()
     assert np.isfinite(critic.targets(jax.random.key(0), steps)).all()
-
-
-@named(
-    ("env", "settings", "expected"),
-    [
-        (lambda: "steadyrl/TwoSides-v0", {}, 1.0),  # 60 steps, of which gamma 0.99 hides little.
-        (lambda: "steadyrl/TwoSides-v0", {"gamma": 0.9}, 0.9),
-        (lambda: "steadyrl/TwoSides-v0", {"risk_discount": 0.99}, 1.0),  # gamma / risk_discount
-        (lambda: "steadyrl/TwoSides-v0", {"risk_discount": 0.995}, 0.99 / 0.995),
-        (lambda: "CartPole-v1", {}, 0.99),
-        (lambda: gym.make("CartPole-v1", max_episode_steps=50), {}, 1.0),
-        (lambda: gym.make("CartPole-v1").unwrapped, {"gamma": 1.0}, 1.0),
-    ],
-)
-def test_by_default_it_looks_as_far_ahead_as_the_mean_part_or_to_the_end_of_short_episodes(env, settings, expected):
-    assert steadyrl.MeanGini(env(), **settings).settings.risk_gamma == pytest.approx(expected)

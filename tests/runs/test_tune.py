@@ -88,10 +88,10 @@ def test_a_study_continues(tmp_path, monkeypatch):
     first = search(tmp_path, trials=2)
     real, calls = tuning.train_all, itertools.count(1)
 
-    def killed(*arguments):
-        if next(calls) == 2:
+    def killed(cells, *place):
+        if cells and next(calls) == 2:
             raise KeyboardInterrupt
-        return real(*arguments)
+        return real(cells, *place)
 
     monkeypatch.setattr(tuning, "train_all", killed)
     with pytest.raises(KeyboardInterrupt):
@@ -183,11 +183,24 @@ def test_several_objectives_give_the_frontier(tmp_path, capsys):
         ([*RANGE, "--seeds", "0"], "seeds 0: at least 1"),
         ([*RANGE, "--risk-aversion", "-1"], "at least 0"),
         ([*RANGE, "--evaluation-episodes", "1"], "risk needs at least 2"),
+        ([*RANGE, "--parallel", "0"], "parallel 0: at least 1"),
+        ([*RANGE, "--on", "rya"], "unknown place 'rya'. Did you mean 'ray'?"),
+        ([*RANGE, "--address", "auto"], "Add --on ray"),
+        ([*RANGE, "--seed", "-1"], "seed -1: that of the search is from 0"),
+        ([*RANGE, "--episodes", "0"], "0 timesteps or episodes"),
+        ([*RANGE, "--checkpoint-every", "-1"], "at least 0 seconds"),
     ],
 )
-def test_mistakes_are_found_before_anything_is_trained(options, reason, tmp_path, capsys):
-    assert reason in refusal(capsys, *TUNE, *options, "--no-progress", "--out", tmp_path / "study")
-    assert not (tmp_path / "study" / "trials").exists()
+def test_mistakes_are_found_before_anything_is_printed_or_written(options, reason, tmp_path, capsys):
+    assert reason in refusal(capsys, *TUNE, *options, "--out", tmp_path / "study")
+    assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.usefixtures("in_process")
+def test_the_largest_seed_of_a_search_continues(tmp_path):
+    for trials in (1, 2):
+        found = search(tmp_path, trials=trials, seeds=1, seed=2**32 - 1)
+    assert len(found.complete) == 2
 
 
 def test_without_optuna_there_is_a_hint(tmp_path, capsys, monkeypatch):
@@ -203,7 +216,9 @@ def test_files_of_settings_are_checked(tmp_path, capsys):
     path.write_text('agent = "ppo"\nrate = 1\n')
     assert "rate: a file of settings has agent" in refusal(capsys, *train)
     path.write_text('agent = "ppo"\n')
-    assert "has settings of ppo. Leave out one" in refusal(capsys, *train, "--agent", "dqn")
+    for other in ("dqn", "mg"):  # Also the default, if it is given.
+        assert f"--agent {other}: " in (line := refusal(capsys, *train, "--agent", other))
+        assert "has settings of ppo. Leave out one" in line
     assert "there is no such file" in refusal(capsys, *train[:-1], tmp_path / "nothing.toml")
     assert not (tmp_path / "run").exists()
 

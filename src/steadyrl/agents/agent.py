@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -109,7 +108,6 @@ class Agent(SettingsChoice, ActingAgent):
             real_observations=spaces.is_real(observation_space),
             real_actions=spaces.is_real(action_space),
             images=bool(large_images(observation_space)),
-            time_limit=getattr(getattr(self.env, "spec", None), "max_episode_steps", None) or math.inf,
         )
         self.settings = settings.resolve(self.env_kind)
         self.seed = _checked_seed(seed)

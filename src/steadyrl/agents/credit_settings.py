@@ -23,12 +23,6 @@ def _remembered(s: Any, env: Any) -> int:
     return 0 if isinstance(s.risk_aversion, tuple) else s.episodes_per_update
 
 
-def _risk_gamma(s: Any, env: Any) -> float:
-    # In shorter episodes gamma hides little from the mean part: in TwoSides, of 60 steps, looking to the end is better.
-    seen_to_the_end = s.risk_discount == 1 and env.time_limit * (1 - s.gamma) < 1
-    return 1.0 if seen_to_the_end else min(s.gamma / s.risk_discount, 1.0)
-
-
 def by_lambda(episodes: Any) -> Rule:
     """The default of `episodes_per_update`: `episodes`, a number or a rule; half as many for each lambda of a range."""
     rule = episodes if isinstance(episodes, Rule) else Rule(lambda s, env: episodes, str(episodes))
@@ -57,7 +51,7 @@ class CreditSettings(Settings):
         most=1,
     )
     risk_gamma: float = setting(
-        Rule(_risk_gamma, "gamma, if risk_discount is 1; 1 if episodes are shorter than 1 / (1 - gamma)"),
+        Rule(lambda s, env: min(s.gamma / s.risk_discount, 1.0), "gamma, if risk_discount is 1"),
         "How far ahead risk credit looks, as gamma says it of the mean: what a step changes k steps later counts "
         "risk_gamma^k; with credit='step'. With 1, to the end of the episode.",
         above=0,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -77,8 +76,6 @@ class EnvKind(NamedTuple):
     real_actions: bool = False
     images: bool = False
     """Whether there are images in observations that convolutions can be used for."""
-    time_limit: float = math.inf
-    """Steps after which Gymnasium truncates an episode; infinite if it does not."""
 
 
 def by_network(table: float, mlp: float) -> Rule:

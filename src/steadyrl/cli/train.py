@@ -33,11 +33,14 @@ from steadyrl.cli.page import PAGE, Page, write_page
 
 if TYPE_CHECKING:
     from steadyrl.agents.agent import Agent
+    from steadyrl.cli.resume_from import RecordedRun
     from steadyrl.runs.job import Job
     from steadyrl.training.loop import Listener
     from steadyrl.training.run import Plan
 
 
+AGENT, SEED, ENGINE = "mg", 0, "auto"
+"""Defaults of a new run. Those of the options are None: a value that is given must not contradict a file or a run."""
 SCORES = ("mean", "mean_gini")
 """What early stopping goes by."""
 
@@ -54,22 +57,22 @@ class Train:
 
     env: Annotated[str | None, tyro.conf.Positional, named("ENV")] = None
     """A Gymnasium id, such as steadyrl/GuardedMaze-v0, gymnax:ID, or module:factory for an environment of your own."""
-    agent: Annotated[str, tyro.conf.arg(metavar="NAME")] = "mg"
-    """The method, such as mg, mvo or reinforce; `steadyrl agents` describes each of them."""
+    agent: Annotated[str | None, named("NAME")] = None
+    """The method, such as mg, mvo or reinforce, by default mg; `steadyrl agents` describes each of them."""
     set: Pairs = ()
     """A setting of the agent, as name=value; may be given many times. `steadyrl agents NAME` lists them."""
     settings: Annotated[Path | None, named("FILE.toml")] = None
     """A file with the agent and its settings, such as `steadyrl tune` writes; --set changes single ones."""
     env_set: Pairs = ()
     """An option of the environment, as name=value; may be given many times."""
-    seed: Count = 0
-    """Seed of everything random in the run."""
+    seed: PerhapsCount = None
+    """Seed of everything random in the run, by default 0."""
     episodes: PerhapsCount = None
     """How many episodes to learn from; 20,000 if neither this nor --timesteps is given."""
     timesteps: PerhapsCount = None
     """How many environment steps to learn from, in place of --episodes."""
-    engine: Annotated[str, tyro.conf.arg(metavar="NAME")] = "auto"
-    """Where episodes come from, such as compiled, jax or gymnasium; auto takes what fits, and EnvPool only if asked."""
+    engine: Annotated[str | None, named("NAME")] = None
+    """Where episodes come from, such as compiled, jax or gymnasium; by default auto: what fits, without EnvPool."""
     workers: Annotated[str, tyro.conf.arg(metavar="N|auto")] = "0"
     """How many processes play episodes, for environments that are slow in Python; auto measures. Same results."""
     out: Annotated[Path | None, named("FOLDER")] = None
@@ -105,6 +108,7 @@ class Train:
 
     def __call__(self) -> None:
         """Run the command."""
+        from steadyrl.cli.resume_from import RecordedRun
         from steadyrl.envs.description import names_code
         from steadyrl.runs.job import run_job
         from steadyrl.training.loggers import logger_class
@@ -117,13 +121,16 @@ class Train:
         loggers = logger_names(self.log, self.tensorboard)
         for logger in loggers:
             logger_class(logger)  # A package that is missing is reported before there is a folder.
-        job, out = self._extension(loggers) if self.resume_from is not None else self._new_run(loggers)
+        recorded = RecordedRun.read(self.resume_from, self.env) if self.resume_from is not None else None
+        job, out = self._extension(recorded, loggers) if recorded is not None else self._new_run(loggers)
         plan, env, options = job.plan, job.env, job.env_options
         job = dataclasses.replace(job, runs=(job.runs[0]._replace(folder=here / out),))
         confirm_budget(plan.budget, self.yes)
         with ExitStack() as stack, paths_as_typed(here / out, out):
 
             def listeners(agents: Sequence[Any], runs: Any) -> list[Listener]:
+                if recorded is not None:  # Nothing refuses the extension any more.
+                    recorded.announce(plan.budget)
                 done = getattr(agents[0], plan.unit)
                 if done:
                     print(f"Resuming in {out} after {agents[0].episodes:,} episodes.", file=sys.stderr)
@@ -176,13 +183,16 @@ class Train:
         given = with_network_described(given, spaces[0])
         chosen = kind.chosen(given, *spaces)
         settings = kind.settings_class(chosen).of_text(chosen)
-        plan = dataclasses.replace(self._plan(), **self._evaluations(getattr(settings, "risk_aversion", None)))
+        evaluating = self._evaluations(kind.name, getattr(settings, "risk_aversion", None))
+        plan = dataclasses.replace(self._plan(), **evaluating)
         values = {name: getattr(settings, name) for name in canonical(chosen, (type(settings),), warn=False)}
         named_by = {name: values[name] for name in canonical(given, (type(settings),), warn=False)}
         name = folder_name(f"{short_name(self.env)}-{kind.name}", {**options, **named_by})
-        out = self.out or Path("runs") / f"{name}-seed{self.seed}"
-        run = RunSpec(self.seed, out, values, name)
-        return Job(self.env, kind.name, (run,), plan, options, self.engine, loggers, workers_of(self.workers)), out
+        seed = SEED if self.seed is None else self.seed
+        engine = ENGINE if self.engine is None else self.engine
+        out = self.out or Path("runs") / f"{name}-seed{seed}"
+        run = RunSpec(seed, out, values, name)
+        return Job(self.env, kind.name, (run,), plan, options, engine, loggers, workers_of(self.workers)), out
 
     def _settings_file(self) -> tuple[str, dict[str, str]]:
         """The agent, and the settings of the file as they would be typed."""
@@ -192,41 +202,39 @@ class Train:
         from steadyrl.runs.tuning_results import settings_in
 
         if self.settings is None:
-            return self.agent, {}
+            return self.agent or AGENT, {}
         try:
             agent, values = settings_in(read_toml(self.settings))
         except ValueError as error:
             raise ValueError(f"--settings {self.settings}: {error}") from None
-        if agent is not None and self.agent not in ("mg", agent):
+        if agent is not None and self.agent not in (None, agent):
             raise ValueError(
                 f"--agent {self.agent}: {self.settings} has settings of {agent}. Leave out one of the two."
             )
-        return agent or self.agent, {
+        return agent or self.agent or AGENT, {
             name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()
         }
 
-    def _extension(self, loggers: tuple[str, ...]) -> tuple[Job, Path]:
+    def _extension(self, recorded: RecordedRun, loggers: tuple[str, ...]) -> tuple[Job, Path]:
         """The run in the folder of --resume-from, with the budget of the command."""
-        from steadyrl.cli.resume_from import RecordedRun
         from steadyrl.runs.job import Job, RunSpec
+        from steadyrl.training.extension import kept_replay_buffer
 
-        assert self.resume_from is not None
-        recorded = RecordedRun.read(self.resume_from, self.env)
-        config = recorded.config
+        folder, config = recorded.folder, recorded.config
         recorded.refuse(
             {
-                "--agent": self.agent != "mg" and self.agent != config["agent"],
+                "--agent": self.agent not in (None, config["agent"]),
                 "--set": bool(self.set),
                 "--settings": self.settings is not None,
                 "--env-set": bool(self.env_set),
-                "--seed": self.seed not in (0, config["seed"]),
-                "--engine": self.engine not in ("auto", config["engine"]),
-                "--out": self.out is not None and self.out != self.resume_from,
+                "--seed": self.seed not in (None, config["seed"]),
+                "--engine": self.engine not in (None, config["engine"]),
+                "--out": self.out not in (None, folder),
             }
         )
         if self.episodes is None and self.timesteps is None:
             raise ValueError("--resume-from: say how far to train, in all: --episodes N or --timesteps N.")
-        evaluating = self._evaluations(config["settings"].get("risk_aversion"))
+        evaluating = self._evaluations(config["agent"], config["settings"].get("risk_aversion"))
         if self.evaluate_every is None:
             evaluating["evaluations"] = config.get("evaluations")
         plan = dataclasses.replace(
@@ -234,14 +242,14 @@ class Train:
             extend=True,
             episodes_per_record=config["episodes_per_record"],
             vmap_width=config["vmap_width"],
+            keep_replay_buffer=self.keep_replay_buffer or kept_replay_buffer(folder),
             **evaluating,
         )
-        recorded.announce(plan.budget)
-        run = RunSpec(config["seed"], self.resume_from, config["settings"], self.resume_from.name)
+        run = RunSpec(config["seed"], folder, config["settings"], folder.name)
         workers = workers_of(self.workers)
         engine = config["engine"]
         job = Job(recorded.env, config["agent"], (run,), plan, recorded.options, engine, loggers, workers)
-        return job, self.resume_from
+        return job, folder
 
     def _plan(self) -> Plan:
         from steadyrl.runs.job import command_line
@@ -255,7 +263,7 @@ class Train:
             keep_replay_buffer=self.keep_replay_buffer,
         )
 
-    def _evaluations(self, aversion: Any) -> dict[str, Any]:
+    def _evaluations(self, agent: str, aversion: Any) -> dict[str, Any]:
         """How often to evaluate and when to stop, of an agent with that risk aversion, as fields of a `Plan`."""
         from steadyrl.base.names import unknown
         from steadyrl.training.early_stopping import EarlyStopping
@@ -275,7 +283,7 @@ class Train:
         if self.patience is None and self.stop_at is None and not self.min_improvement:
             return fields
         if self.score == "mean_gini" and aversion is None:
-            raise ValueError(f"--score mean_gini: {self.agent} has no risk_aversion. Use --score mean.")
+            raise ValueError(f"--score mean_gini: {agent} has no risk_aversion. Use --score mean.")
         weight = float(aversion) if self.score == "mean_gini" else 0.0
         return {**fields, "early_stopping": EarlyStopping(self.patience, self.min_improvement, self.stop_at, weight)}
 

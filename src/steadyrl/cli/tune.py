@@ -100,13 +100,14 @@ class TuneCommand:
     def __call__(self) -> None:
         """Run the command; status 1 if no trial could be trained."""
         from steadyrl.runs.frontier import Place
-        from steadyrl.runs.tuning import import_optuna, run_tuning, tuning_out
+        from steadyrl.runs.tuning import check_arguments, import_optuna, run_tuning, tuning_out
 
         import_optuna()
         plan = self._plan()
         confirm_budget(plan.budget, self.yes)
         out = self.out or tuning_out(plan)
         place = Place(out, self.on, self.address, self.progress)
+        check_arguments(place, self.trials, self.parallel)
         if self.progress:
             print(
                 f"Objective: {plan.objective_text()}. Search: {'  '.join(map(str, plan.space.values()))}",

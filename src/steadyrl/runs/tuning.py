@@ -33,7 +33,7 @@ from steadyrl.runs.risk_aversions import rounded
 from steadyrl.runs.scheduler import train_all
 from steadyrl.runs.search_space import Space, dimension_of
 from steadyrl.runs.sweep import budget_of, seeds_of
-from steadyrl.runs.tuning_plan import SEEDS, TRIALS, TunePlan, plan_of
+from steadyrl.runs.tuning_plan import SAMPLER_SEEDS, SEEDS, TRIALS, TunePlan, plan_of
 from steadyrl.runs.tuning_results import Trial, Tuning
 from steadyrl.training.progress import print_line
 from steadyrl.training.run_folder import is_complete
@@ -60,14 +60,20 @@ def import_optuna() -> Any:
 def run_tuning(plan: TunePlan, place: Place, trials: int, parallel: int | None = None) -> Tuning:
     """Run trials until there are so many, from earlier calls too; returns all of them."""
     optuna = import_optuna()
-    if trials < 1:
-        raise ValueError(f"trials {trials}: at least 1 is needed.")
-    if parallel is not None and parallel < 1:
-        raise ValueError(f"parallel {parallel}: at least 1 trial at a time is needed.")
+    check_arguments(place, trials, parallel)
     at_a_time = parallel or (PARALLEL_ON_RAY if place.on == "ray" else usable_cores())
     with lock_folder(place.out / STUDY), _opened(optuna, plan, place.out) as study:
         _Search(optuna, study, plan, place, trials).run(at_a_time)
         return Tuning(plan, tuple(_trial(trial, plan) for trial in study.get_trials(deepcopy=False)))
+
+
+def check_arguments(place: Place, trials: int, parallel: int | None) -> None:
+    """An error for what `run_tuning` cannot run with, before there is a study in the folder."""
+    if trials < 1:
+        raise ValueError(f"trials {trials}: at least 1 is needed.")
+    if parallel is not None and parallel < 1:
+        raise ValueError(f"parallel {parallel}: at least 1 trial at a time is needed.")
+    train_all((), place.out, place.on, place.address)  # There is nothing to train: it checks the place.
 
 
 @contextmanager
@@ -86,7 +92,7 @@ def _opened(optuna: Any, plan: TunePlan, out: Path) -> Iterator[Any]:
                 pruner=optuna.pruners.MedianPruner(n_startup_trials=PRUNING_STARTUP),
             )
             # A study that is continued must not draw the numbers of its first trials again.
-            seed = plan.sampler_seed + len(study.get_trials(deepcopy=False))
+            seed = (plan.sampler_seed + len(study.get_trials(deepcopy=False))) % SAMPLER_SEEDS
             study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
         _check_same(study, plan, out)
         yield study

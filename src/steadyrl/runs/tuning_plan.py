@@ -29,6 +29,8 @@ TRIALS, SEEDS = 50, 3
 QUANTILE = 0.1
 """Of the resamples of an objective: it is exceeded with a confidence of 90 %."""
 RESAMPLES = 500
+SAMPLER_SEEDS = 2**32
+"""How many seeds Optuna's sampler takes: those of NumPy's `RandomState`."""
 SHORT = {"gini": "gini_deviation", "std": "standard_deviation", "cvar": "cvar_10"}
 """Short names of measures of a report."""
 
@@ -210,6 +212,7 @@ def plan_of(
         **options,
     )
     _check_numbers(plan)
+    plan.cell(Path(), 0, {}, plan.seeds[:1]).plan.check([made])  # The budget, and how often to write checkpoints.
     return plan
 
 
@@ -220,3 +223,5 @@ def _check_numbers(plan: TunePlan) -> None:
         raise ValueError(f"risk_aversion {plan.risk_aversion}: it is a finite number of at least 0.")
     if not plan.seeds:
         raise ValueError("seeds: at least one is needed.")
+    if not 0 <= plan.sampler_seed < SAMPLER_SEEDS:
+        raise ValueError(f"seed {plan.sampler_seed}: that of the search is from 0 to 2**32 - 1.")

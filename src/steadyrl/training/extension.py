@@ -16,10 +16,17 @@ from steadyrl.base.files import write_atomic
 from steadyrl.training import checkpoint
 from steadyrl.training.algorithm import Trainee
 from steadyrl.training.run_files import CHECKPOINT, CONFIG, RESUME
-from steadyrl.training.run_folder import STOPPED_EARLY, complete_note, read_config, resume_note_at_end, state_of
+from steadyrl.training.run_folder import (
+    STOPPED_EARLY,
+    complete_note,
+    is_complete,
+    read_config,
+    resume_note_at_end,
+    state_of,
+)
 
 EXTENSIONS = "extensions"
-"""In config.json: from which budget to which the run was extended, and when."""
+"""In config.json: from which budget to which the run was extended, when, and if so, that its replay buffer is kept."""
 _MAY_CHANGE = ("budget", "evaluations", "early_stopping")
 
 
@@ -40,6 +47,7 @@ def extend_run(folder: Path, agent: Trainee, config: dict[str, Any], command: st
         raise ValueError(
             f"{folder} holds no checkpoint to extend. Train it first, or train a new run with that budget."
         )
+    keep = kept_replay_buffer(folder)
     if state == "complete":
         _make_resumable(folder, agent)
     entry = {
@@ -47,12 +55,24 @@ def extend_run(folder: Path, agent: Trainee, config: dict[str, Any], command: st
         "to": new,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
+        **({"keep_replay_buffer": True} if keep and agent.replay_buffer is not None else {}),
         **({STOPPED_EARLY: found[STOPPED_EARLY]} if STOPPED_EARLY in found else {}),
     }
     kept = {name: value for name, value in found.items() if name not in (*_MAY_CHANGE, STOPPED_EARLY)}
     changed = {name: config[name] for name in _MAY_CHANGE if name in config}
     content = {**kept, **changed, EXTENSIONS: [*found.get(EXTENSIONS, []), entry]}
     write_atomic(folder / CONFIG, json.dumps(content, indent=2).encode())
+
+
+def kept_replay_buffer(folder: Path) -> bool:
+    """Whether the run in a folder has its replay buffer at its end, or had it when an extension of it began.
+
+    A complete run that can be extended has it if its agent has one: others are refused.
+    """
+    match read_config(folder).get(EXTENSIONS):
+        case [*_, {"keep_replay_buffer": True}]:
+            return True
+    return is_complete(folder)
 
 
 def _check_budgets(folder: Path, old: Any, new: dict[str, int]) -> None:
