@@ -219,10 +219,10 @@ depends on how far they get. Lambda {SWIMMER_LAMBDA:g} prefers standing still to
 
 ## Cost
 
-Credit by step takes more CPU time than credit by trajectory: 5.0 ms instead of 2.8 ms for a round of 50 episodes in the
-maze (1.8 times), and 1.2 times as much for a round in TwoSides (risk_credit.md). The aim of at most 1.1 times is missed.
-In the maze a step takes less than a microsecond in all, so that any critic shows; with 32 quantiles instead of 8 it was
-2.6 times, and looking quantiles up by products with one-hot states, in place of indices, 2.0 times.
+Credit by step takes more CPU time than credit by trajectory: 5.0 ms instead of 2.8 ms for a round of 50 episodes in
+the maze (1.8 times), and 1.2 times as much for a round in TwoSides (risk_credit.md). The aim of at most 1.1 times is
+missed. In the maze a step takes a few microseconds at most, so that any critic shows; with 32 quantiles instead of 8
+it was 2.6 times, and with products of one-hot states in place of indices 2.0 times.
 
 ## Runs
 
