@@ -226,8 +226,7 @@ class RiskCritic:
     def _typical(self, baseline: TimeBaseline) -> Array:
         """[K, T]: the part of the return still to come that is not learned, because all have it at that time.
 
-        In long episodes most of it is that: in Swimmer it hid the risk. Tables, which do not know the time, learn it
-        all. So do critics without a stop, whose published results would be others.
+        In long episodes most of it is that. Tables, which know no time, and critics without a stop learn it all.
         """
         known = jnp.where(self.gamma < 1, 1.0, 0.0) if self.network.knows_time else 0.0
         return known * baseline.at(0)

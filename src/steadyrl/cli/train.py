@@ -84,7 +84,7 @@ class Train:
     progress: Progress = True
     """Whether to show progress on standard error: a bar in a terminal, else a line now and then; shown by default."""
     evaluate_every: PerhapsCount = None
-    """Evaluate the policy after each so many training episodes, in episodes that are not learned from."""
+    """Evaluate the policy after each so many training episodes, with the next update, in episodes of its own."""
     evaluation_episodes: Count = 50
     """How many episodes to play in each of these evaluations."""
     patience: PerhapsCount = None
