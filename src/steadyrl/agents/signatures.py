@@ -64,8 +64,8 @@ class PPOKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
-    learning_rate_schedule: Literal["constant", "linear", "cosine"]
-    lr_schedule: Literal["constant", "linear", "cosine"]
+    learning_rate_schedule: Literal["constant", "linear", "cosine"] | Auto
+    lr_schedule: Literal["constant", "linear", "cosine"] | Auto
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -116,8 +116,8 @@ class MeanGiniKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
-    learning_rate_schedule: Literal["constant", "linear", "cosine"]
-    lr_schedule: Literal["constant", "linear", "cosine"]
+    learning_rate_schedule: Literal["constant", "linear", "cosine"] | Auto
+    lr_schedule: Literal["constant", "linear", "cosine"] | Auto
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -181,8 +181,8 @@ class MVOKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
-    learning_rate_schedule: Literal["constant", "linear", "cosine"]
-    lr_schedule: Literal["constant", "linear", "cosine"]
+    learning_rate_schedule: Literal["constant", "linear", "cosine"] | Auto
+    lr_schedule: Literal["constant", "linear", "cosine"] | Auto
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -238,8 +238,8 @@ class TamarKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
-    learning_rate_schedule: Literal["constant", "linear", "cosine"]
-    lr_schedule: Literal["constant", "linear", "cosine"]
+    learning_rate_schedule: Literal["constant", "linear", "cosine"] | Auto
+    lr_schedule: Literal["constant", "linear", "cosine"] | Auto
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -295,8 +295,8 @@ class MVPKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
-    learning_rate_schedule: Literal["constant", "linear", "cosine"]
-    lr_schedule: Literal["constant", "linear", "cosine"]
+    learning_rate_schedule: Literal["constant", "linear", "cosine"] | Auto
+    lr_schedule: Literal["constant", "linear", "cosine"] | Auto
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -471,8 +471,8 @@ class MeanRiskKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
-    learning_rate_schedule: Literal["constant", "linear", "cosine"]
-    lr_schedule: Literal["constant", "linear", "cosine"]
+    learning_rate_schedule: Literal["constant", "linear", "cosine"] | Auto
+    lr_schedule: Literal["constant", "linear", "cosine"] | Auto
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
@@ -534,8 +534,8 @@ class CVaRKwargs(Execution, total=False):
     normalise_observations: bool | Auto
     normalize_observations: bool | Auto
     max_episode_steps: int
-    learning_rate_schedule: Literal["constant", "linear", "cosine"]
-    lr_schedule: Literal["constant", "linear", "cosine"]
+    learning_rate_schedule: Literal["constant", "linear", "cosine"] | Auto
+    lr_schedule: Literal["constant", "linear", "cosine"] | Auto
     activation: Literal["relu", "tanh", "elu", "silu"]
     activation_fn: Literal["relu", "tanh", "elu", "silu"]
     layer_norm: bool
