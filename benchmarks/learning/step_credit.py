@@ -30,7 +30,7 @@ from studies.markdown_page import fill
 
 PLAN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 RUNS, PAGE = Path("docs/results/step_credit_runs.jsonl"), Path("docs/results/step_credit.md")
-AGENTS = {"PPO": "PPO", "REINFORCE": "Reinforce"}
+AGENTS = {"PPO": "PPO", "PPO, GAE 0.95": "PPO", "REINFORCE": "Reinforce"}
 """Title of a method -> class; all others are MeanGini."""
 SWIMMER_LAMBDA = PLAN["domains"]["swimmer_distance"]["methods"]["MG by step"]["risk_aversion"]
 

@@ -126,6 +126,23 @@ def test_online_q_learning_takes_smaller_steps():
     assert falling.history[-1][FACTOR] == pytest.approx(1 - 174.5 / 200)
 
 
+@pytest.mark.parametrize(
+    ("kind", "env", "settings", "schedule"),
+    [
+        (steadyrl.PPO, "CartPole-v1", {}, "linear"),
+        (steadyrl.MeanGini, "CartPole-v1", {}, "linear"),
+        (steadyrl.CVaR, "CartPole-v1", {}, "linear"),
+        (steadyrl.MeanGini, "CartPole-v1", {"mean": "vpg"}, "constant"),
+        (steadyrl.MeanGini, "CartPole-v1", {"annealing_episodes": 100}, "constant"),
+        (steadyrl.PPO, "CartPole-v1", {"learning_rate_schedule": "constant"}, "constant"),
+        (steadyrl.MeanGini, MAZE, {"mean": "ppo"}, "constant"),
+        (steadyrl.DQN, "CartPole-v1", {"buffer_size": 10}, "constant"),
+    ],
+)
+def test_steps_of_ppo_with_a_network_fall_by_default(kind, env, settings, schedule):
+    assert kind(env, **settings).settings.learning_rate_schedule == schedule
+
+
 def test_two_ways_to_shrink_steps_are_refused():
     with pytest.raises(ValueError, match=r"annealing_episodes=100 already\. Leave out one of the two"):
         steadyrl.PPO("CartPole-v1", learning_rate_schedule="linear", annealing_episodes=100)
