@@ -124,26 +124,28 @@ def outcome(runs: list[dict[str, Any]]) -> str:
     return f"{reached} In the others they do not: {failed}." if failed else reached
 
 
-FINDINGS = """**Risk credit has to look as far ahead as the mean part.** With `risk_gamma=1`, risk credit to the end of
-the episode, MG does not learn Acrobot (with constant step sizes). Gamma = 0.99 limits what a better return is worth to the mean part: a first
-episode that ends 300 steps early is worth at most 95 there, and lambda = 0.5 takes 150 off for its distance from the
-others. With `risk_gamma` equal to gamma, the default, both are on one scale, and MG learns it
-([equations](../equations.md)). In Taxi with lambda 1.5 from the start, MG was at -66 with `risk_gamma=1`, and at -9
-with the default, when it did not project the return so far to the end yet (seed 60, 12,000 episodes, both before agents
-used the action masks that Taxi reports). MG with PPO in Pendulum, CartPole and Acrobot was run with the projection;
-the other environments were not run again, and their earlier results are left out.
+FINDINGS = """**Risk credit has to look as far ahead as the mean part.** With `risk_gamma=1`, risk credit to the end
+of the episode, MG does not learn Acrobot (with constant step sizes). Gamma = 0.99 limits what a better return is worth
+to the mean part: a first episode that ends 300 steps early is worth at most 95 there, and lambda = 0.5 takes
+150 off for its distance from the others. With `risk_gamma` equal to gamma, the default, both are on one scale,
+and MG learns it ([equations](../equations.md)). In Taxi with lambda 1.5 from the start, MG was at -66 with
+`risk_gamma=1`, and at -9 with the default, when it did not project the return so far to the end yet (seed 60,
+12,000 episodes, both before agents used the action masks that Taxi reports). MG with PPO in Pendulum, CartPole
+and Acrobot was run with the projection; the other environments were not run again, and their earlier results
+are left out.
 
-**Step sizes have to fall.** With constant ones, MG with PPO learns CartPole and loses it again: in the second quarter of
-the training its mean return is 493, 500 and 500 on seeds 0, 1 and 2, and its final policies had 317, 499 and 271, and
-324, 339 and 271 in another run. With the linear schedule, the default since then, the same seeds ended at 500, 494 and
-500 beside it (200 episodes each). PPO without risk fell too, from 491 in the third quarter to 442 in the fourth (seed
-2). When all returns are 500, advantages are nothing but errors of the critics, and Adam's steps are as large as before.
+**Step sizes have to fall.** With constant ones, MG with PPO learns CartPole and loses it again: in the second
+quarter of the training its mean return is 493, 500 and 500 on seeds 0, 1 and 2, and its final policies had 317,
+499 and 271, and 324, 339 and 271 in another run. With the linear schedule, the default since then, the same
+seeds ended at 500, 494 and 500 beside it (200 episodes each). PPO without risk fell too, from 491 in the third
+quarter to 442 in the fourth (seed 2). When all returns are 500, advantages are nothing but errors of the
+critics, and Adam's steps are as large as before.
 
-**Ten passes over each batch stay the default of MG with PPO.** With risk_gamma=1, four were as good here, and better
-in TwoSides on one of two seeds. HalfCheetah and Swimmer have only been run with ten.
+**Ten passes over each batch stay the default of MG with PPO.** With risk_gamma=1, four were as good here, and
+better in TwoSides on one of two seeds. HalfCheetah and Swimmer have only been run with ten.
 
-**MG with a table settles on a poor policy of FrozenLake on some seeds**: 0.16, 0.72 and 0.20 on seeds 0, 1 and 2
-(before the projection). With PPO it learned on every seed that was run."""
+**MG with a table settles on a poor policy of FrozenLake on some seeds**: 0.16, 0.72 and 0.20 on seeds 0, 1 and
+2 (before the projection). With PPO it learned on every seed that was run."""
 
 
 def missing(runs: list[dict[str, Any]]) -> list[tuple[str, str, int]]:
