@@ -18,7 +18,10 @@ def same(one, other):
 
 @named(
     ("settings", "episodes"),
-    [({"env": "steadyrl/GuardedMaze-v0", "episodes_per_update": 10, "seed": 1}, 20), (TWO_SIDES, 6)],
+    [
+        ({"env": "steadyrl/GuardedMaze-v0", "episodes_per_update": 10, "seed": 1}, 20),
+        ({**TWO_SIDES, "learning_rate_schedule": "constant"}, 6),
+    ],
     ids=["table, compiled", "network"],
 )
 def test_training_continues_after_loading_bit_for_bit(settings, episodes, tmp_path):

@@ -15,7 +15,8 @@ REPLAY = {
     "gradient_steps": 3,
     "buffer_size": 90,
 }
-EPISODIC = {"hidden": (8,), "episodes_per_update": 25}
+# Constant, so that a run that is extended has the bits of one that had the budget from the start.
+EPISODIC = {"hidden": (8,), "episodes_per_update": 25, "learning_rate_schedule": "constant"}
 CASES = {
     # One of each engine ...
     "compiled": (MAZE, "mg", {}, "compiled"),
@@ -38,7 +39,12 @@ CASES = {
     ),
     "gru": ("CartPole-v1", "mg", {**EPISODIC, "network": "gru", "inner_updates": 2}, "gymnasium"),
     # Here lambda depends on the number of the round.
-    "dial": ("CartPole-v1", "mg", {"hidden": (8,), "risk_aversion": (0, 3)}, "gymnasium"),
+    "dial": (
+        "CartPole-v1",
+        "mg",
+        {"hidden": (8,), "risk_aversion": (0, 3), "learning_rate_schedule": "constant"},
+        "gymnasium",
+    ),
 }
 CLOCKS = ("time", "seconds_collecting", "seconds_updating")
 
