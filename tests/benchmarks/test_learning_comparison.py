@@ -126,7 +126,7 @@ def test_defaults_at_a_tiny_scale(tmp_path, monkeypatch):
     ]
     assert defaults.table(runs).count("\n") == 3
     assert "| Pendulum-v1 | PPO | 1 | -" in defaults.page(runs)
-    assert len(defaults.cases()) == 32
+    assert len(defaults.cases()) == 40
 
 
 @pytest.mark.slow

@@ -9,5 +9,6 @@ NETWORK |= {"mean": "vpg", "credit": "trajectory"}
 PPO = {"inner_updates": 5, "minibatch_size": 0, "policy_learning_rate": 3e-4, "value_learning_rate": 3e-4}
 PPO |= {"entropy_coefficient": 0.01, "normalise_observations": False, "initial_output_scale": 1.0}
 PPO |= {"value_targets": "monte_carlo", "normalise_values": False, "target_kl": 0.0}
+PPO |= {"learning_rate_schedule": "constant"}
 """Algorithm 2 in HalfCheetah but for its risk part; that of MG takes credit="trajectory" as well."""
 RISK_AVERSION = 1.2

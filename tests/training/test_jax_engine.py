@@ -99,7 +99,15 @@ def same(a, b):
 @pytest.mark.parametrize(
     "make",
     [
-        partial(steadyrl.MeanGini, Counter(), mean="ppo", minibatch_size=8, normalise_observations=True, **SMALL),
+        partial(
+            steadyrl.MeanGini,
+            Counter(),
+            mean="ppo",
+            minibatch_size=8,
+            normalise_observations=True,
+            learning_rate_schedule="constant",
+            **SMALL,
+        ),
         partial(steadyrl.MeanGini, Coins(4), mean="vpg", credit="trajectory", episodes_per_update=6),
     ],
     ids=["network, ppo, by step", "table, vpg, by trajectory"],

@@ -143,6 +143,15 @@ def test_steps_of_ppo_with_a_network_fall_by_default(kind, env, settings, schedu
     assert kind(env, **settings).settings.learning_rate_schedule == schedule
 
 
+@pytest.mark.parametrize("episodes", [0, 10_000])
+def test_the_schedule_of_an_agent_that_came_from_elsewhere_begins_at_1(episodes):
+    """Like those of from_sb3, which were trained for episodes that no round of ours has played."""
+    agent = steadyrl.PPO("CartPole-v1", hidden=(4,), episodes_per_update=2)
+    agent.iterations, agent.episodes = 1, episodes
+    agent.learn(total_episodes=4, progress_bar=False)
+    assert agent.history[-1][FACTOR] == pytest.approx((1 + 1 / 2) / 2)  # Of two rounds in one record.
+
+
 def test_two_ways_to_shrink_steps_are_refused():
     with pytest.raises(ValueError, match=r"annealing_episodes=100 already\. Leave out one of the two"):
         steadyrl.PPO("CartPole-v1", learning_rate_schedule="linear", annealing_episodes=100)

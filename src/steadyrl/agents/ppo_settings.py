@@ -35,12 +35,13 @@ class ClippedSettings(PolicyGradientSettings):
     learning_rate_schedule: str = override(
         PolicyGradientSettings,
         "learning_rate_schedule",
-        Rule(_schedule, "linear for a network, unless annealing_episodes is set; constant for a table"),
+        Rule(_schedule, "linear for a network, constant for a table"),
     )
     annealing_episodes: int = setting(
         0,
         "Episodes in the second half of which the step sizes of policy and values fall linearly to a tenth; with 0 "
-        "they stay. As many as the training has, it ends with policies that differ little from each other.",
+        "they stay. As many as the training has, it ends with policies that differ little from each other. It replaces "
+        "learning_rate_schedule, which is constant then.",
         least=0,
     )
     normalise_observations: bool = override(

@@ -131,7 +131,8 @@ def _schedule(
         return Schedule(kind, unit, 0, total)
     if total_timesteps is not None:
         return Schedule(kind, "timesteps", agent.timesteps, int(total_timesteps))
-    return Schedule(kind, "episodes", agent.episodes, int(total_episodes or 1))
+    # Engines count rounds: an agent that came from elsewhere has episodes that were not played in any.
+    return Schedule(kind, "episodes", agent.iterations * agent.settings.n, int(total_episodes or 1))
 
 
 def make_engine(agents: list[Trainee], vmap_width: int | None = None, schedule: Schedule = CONSTANT) -> Engine:
