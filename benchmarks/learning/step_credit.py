@@ -30,8 +30,8 @@ from studies.markdown_page import fill
 
 PLAN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 RUNS, PAGE = Path("docs/results/step_credit_runs.jsonl"), Path("docs/results/step_credit.md")
-AGENTS = {"PPO": "PPO", "PPO, GAE 0.95": "PPO", "REINFORCE": "Reinforce"}
-"""Title of a method -> class; all others are MeanGini."""
+AGENTS = {"PPO": "PPO", "REINFORCE": "Reinforce"}
+"""How the title of a method begins, up to a comma -> class; all others are MeanGini."""
 SWIMMER_LAMBDA = PLAN["domains"]["swimmer_distance"]["methods"]["MG by step"]["risk_aversion"]
 
 
@@ -87,7 +87,7 @@ def run(case: Case) -> dict[str, Any]:
     """Train and evaluate one agent."""
     domain, settings = PLAN["domains"][case.domain], settings_of(case.domain, case.method)
     env = gym.make(domain["env"], **domain.get("options", {}))
-    agent = getattr(steadyrl, AGENTS.get(case.method, "MeanGini"))(env, seed=case.seed, **settings)
+    agent = getattr(steadyrl, AGENTS.get(case.method.partition(",")[0], "MeanGini"))(env, seed=case.seed, **settings)
     budget = budget_of(case.domain)
     started = time.monotonic()
     agent.learn(**budget, progress_bar=False)
