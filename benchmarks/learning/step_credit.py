@@ -61,6 +61,11 @@ def cases(domains: Sequence[str], seeds: int | None = None, methods: Sequence[st
     ]
 
 
+def agent_class(method: str) -> Any:
+    """The class of a method, by its title."""
+    return getattr(steadyrl, AGENTS.get(method.partition(",")[0], "MeanGini"))
+
+
 def settings_of(domain: str, method: str) -> dict[str, Any]:
     """Of a method in a domain, as planned."""
     plan = PLAN["domains"][domain]
@@ -87,7 +92,7 @@ def run(case: Case) -> dict[str, Any]:
     """Train and evaluate one agent."""
     domain, settings = PLAN["domains"][case.domain], settings_of(case.domain, case.method)
     env = gym.make(domain["env"], **domain.get("options", {}))
-    agent = getattr(steadyrl, AGENTS.get(case.method.partition(",")[0], "MeanGini"))(env, seed=case.seed, **settings)
+    agent = agent_class(case.method)(env, seed=case.seed, **settings)
     budget = budget_of(case.domain)
     started = time.monotonic()
     agent.learn(**budget, progress_bar=False)

@@ -5,7 +5,6 @@ import json
 import gymnasium as gym
 import pytest
 
-import steadyrl
 from benchmarks.learning import break_even, step_credit
 
 
@@ -20,7 +19,7 @@ def test_every_method_of_every_domain_can_be_made():
     for domain, plan in step_credit.PLAN["domains"].items():
         env = gym.make(plan["env"], **plan.get("options", {}))
         for method in plan["methods"]:
-            kind = getattr(steadyrl, step_credit.AGENTS.get(method, "MeanGini"))
+            kind = step_credit.agent_class(method)
             assert kind(env, **step_credit.settings_of(domain, method)).episodes == 0, (domain, method)
 
 
