@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import indent
 
 from steadyrl.reports.final_table import final_section
 from steadyrl.reports.measures import DISCOUNTED_GD
@@ -122,8 +123,8 @@ class Pages:
             + _earlier(source)
             + "To draw its tables and figures, and to train it:",
         ]
-        commands = f"    steadyrl reproduce {domain.name} --from docs/results/{source.origin}\n    {made.command}"
-        return f"{fill(lines[0], 110)}\n\n{commands}"
+        commands = f"steadyrl reproduce {domain.name} --from docs/results/{source.origin}\n{made.command}"
+        return f"{fill(lines[0], 110)}\n\n{indent(commands, '    ')}"
 
     def _row(self, judged: Judged) -> list[str]:
         claim = judged.claim

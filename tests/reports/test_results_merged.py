@@ -103,11 +103,12 @@ def test_curves_at_other_points_are_interpolated(whole):
     np.testing.assert_allclose(curves["gini_deviation"][1], np.interp(curves["episodes"][0], episodes, returns))
 
 
-def test_commits_of_both_and_the_later_command(whole):
+def test_commands_and_commits_of_both(whole):
     made = whole.provenance
     known = dataclasses.replace(whole, provenance=made._replace(commit="b a", date="2026-11-19", command="later"))
     new = dataclasses.replace(whole, provenance=made._replace(commit="c", date="2026-11-18", command="earlier"))
-    assert merge(known, new).provenance == made._replace(commit="a b c", date="2026-11-19", command="later")
+    assert merge(known, new).provenance == made._replace(commit="a b c", date="2026-11-19", command="earlier\nlater")
+    assert merge(known, known).provenance.command == "later"
 
 
 def changed(results, **changes):

@@ -203,7 +203,7 @@ def write_summary(
     commit = f"commit {made.commit}" * bool(made.commit)
     text = [
         f"{_title(experiment, recorded)}.",
-        f"    {made.command}",
+        textwrap.indent(made.command, "    "),
         textwrap.fill("; ".join(part for part in (made.date, packages, commit) if part), 110),
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
         *_legend(columns),

@@ -129,6 +129,8 @@ def _at(grid: NDArray[np.float64], points: NDArray[np.float64], values: NDArray[
 
 
 def _provenance(known: Provenance, new: Provenance) -> Provenance:
-    """Of the later one, with the commits of both."""
-    later = max(new, known, key=lambda made: made.date)
-    return later._replace(commit=" ".join(sorted({*known.commit.split(), *new.commit.split()})))
+    """Of the later one, with the commands and commits of both."""
+    earlier, later = sorted((known, new), key=lambda made: made.date)
+    commands = dict.fromkeys([*earlier.command.splitlines(), *later.command.splitlines()])
+    commits = sorted({*known.commit.split(), *new.commit.split()})
+    return later._replace(command="\n".join(commands), commit=" ".join(commits))

@@ -65,6 +65,7 @@ class Provenance(NamedTuple):
     """How the runs were made."""
 
     command: str
+    """Each of those that trained them in a line of its own."""
     date: str
     """When the last run was started, as YYYY-MM-DD."""
     versions: dict[str, str]
