@@ -92,6 +92,18 @@ def test_a_seed_that_both_have_counts_once_as_in_the_new_ones(whole):
     assert combined.cells[KEY].seeds == (0, 1, 2, 3, 4)
 
 
+def test_variants_keep_their_order_when_the_last_one_is_continued(whole):
+    first, *_ = whole.experiment.variants
+    last = dataclasses.replace(first, name="continued")
+    both = dataclasses.replace(whole.experiment, variants=(first, last))
+    known, new = (
+        dataclasses.replace(whole, experiment=dataclasses.replace(both, variants=variants))
+        for variants in ((first, last), (last,))
+    )
+    new = dataclasses.replace(new, cells={})
+    assert [variant.name for variant in merge(known, new).experiment.variants] == [first.name, "continued"]
+
+
 def test_curves_at_other_points_are_interpolated(whole):
     new = part(whole, [3])
     cell = new.cells[KEY]

@@ -66,8 +66,8 @@ def _with_study(merged: Results, name: str, known: Results, new: Results) -> Res
 
 
 def _experiment(known: Experiment, new: Experiment) -> Experiment:
-    """The new experiment, with variants and methods that only the known one has behind its own."""
-    variants = {one.name: one for one in (*new.variants, *known.variants)}
+    """The new experiment, with the variants and methods of both: those of the known one first, in its order."""
+    variants = {one.name: one for one in (*known.variants, *new.variants)}
     methods = {one.name: one for one in (*known.methods, *new.methods)}
     return dataclasses.replace(new, variants=tuple(variants.values()), methods=tuple(methods.values()))
 
