@@ -50,7 +50,8 @@ def ours(task, seeds):
     t, clock = TASKS[task], Clock()
     settings = {"hidden": (64, 64), "policy_learning_rate": t["learning_rate"], "gamma": t["gamma"], "target_kl": 0.0}
     settings |= {"minibatch_size": MINIBATCH, "inner_updates": PASSES, "episodes_per_update": t["episodes"]}
-    settings |= {"entropy_coefficient": 0.0, "normalise_observations": False}
+    settings |= {"entropy_coefficient": 0.0, "normalise_observations": False, "learning_rate_schedule": "constant"}
+    settings |= {"squash_mean": False, "initial_log_std": 0.0}
     with clock.running():
         agents = [steadyrl.PPO(f"gymnax:{task}", seed=seed, **settings) for seed in seeds]
     while True:

@@ -154,6 +154,15 @@ def test_every_number_is_an_argument_and_everything_else_is_not(kind, choice):
         assert jax.tree.structure(kind(env, **common, **{name: value}).algorithm) != structure, name
 
 
+def test_another_budget_does_not_compile_anew():
+    """Of a schedule: neither how long it is nor when it begins."""
+    agent = MeanGini(MAZE, learning_rate_schedule="linear").learn(total_episodes=100, progress_bar=False)
+    programs = program._compiled_rounds._cache_size()
+    agent.learn(total_episodes=150, progress_bar=False)
+    assert program._compiled_rounds._cache_size() == programs
+    assert agent.history[-1]["learning_rate_factor"] == pytest.approx(1 / 3)
+
+
 def test_agents_with_different_numbers_learn_together():
     """Each as it would alone in a program of the same width: the others, and its place among them, do not matter."""
     numbers = [(0, 1.2, 0.999), (1, 0.0001, 0.999), (2, 1.2, 0.9), (4, 5.0, 0.99), (7, 0.3, 0.999)]  # 7 = 2 mod 5.

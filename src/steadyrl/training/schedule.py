@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
+from steadyrl.base.pytree import Leaf, register_pytree
 from steadyrl.base.settings import Settings
 
 T = TypeVar("T")
@@ -26,12 +27,15 @@ FACTOR = "learning_rate_factor"
 
 @dataclass(frozen=True)
 class Schedule:
-    """A schedule over a budget of `total` episodes or timesteps that begins after `first` of them. Hashable."""
+    """A schedule over a budget of `total` episodes or timesteps that begins after `first` of them.
+
+    Compiled programs take it as an argument: another budget compiles nothing.
+    """
 
     kind: str = "constant"
     unit: str = "episodes"
-    first: int = 0
-    total: int = 1
+    first: Leaf[int] = 0
+    total: Leaf[int] = 1
 
     def factor(self, done: Any, xp: Any = np) -> Any:
         """What step sizes are multiplied by after `done` episodes or timesteps: from 1 down to 0."""
@@ -45,6 +49,7 @@ class Schedule:
         return float(self.factor(episodes if self.unit == "episodes" else timesteps))
 
 
+register_pytree(Schedule)
 CONSTANT = Schedule()
 
 

@@ -19,7 +19,7 @@ from steadyrl.training.batch import batch_from_plays
 from steadyrl.training.dial import dial_of
 from steadyrl.training.engines.engine import Rounds
 from steadyrl.training.engines.limits import check_model
-from steadyrl.training.engines.program import ProgramEngine
+from steadyrl.training.engines.program import ProgramEngine, keys_of_episodes
 from steadyrl.training.returns import discount_factors
 from steadyrl.training.schedule import CONSTANT, Schedule
 from steadyrl.training.transitions import transitions_from_plays
@@ -35,7 +35,7 @@ class CompiledEngine(ProgramEngine):
         horizon = model.mdp.horizon
         constants = [
             (
-                stream_key(agent.seed, Stream.EPISODES),
+                jax.random.key_data(stream_key(agent.seed, Stream.EPISODES)),
                 discount_factors(agent.settings.gamma, horizon).astype(np.float32),
             )
             for agent in agents
@@ -57,8 +57,7 @@ class FiniteRound:
         """See `CompiledRound`."""
         tables, (algorithms, keys, discounts) = shared, constants
         n = algorithms.settings.n
-        episodes = k * n + jnp.arange(n)
-        episode_keys = jax.vmap(lambda key: jax.vmap(lambda i: jax.random.fold_in(key, i))(episodes))(keys)
+        episode_keys = keys_of_episodes(keys, k * n + jnp.arange(n))
         if dial_of(algorithms) is None:
             levels = None
             policies = jax.vmap(lambda algorithm, learner: algorithm.exploring_table(learner))(algorithms, learners)

@@ -23,7 +23,7 @@ from steadyrl.training.batch import EpisodeBatch, batch_from_episodes
 from steadyrl.training.dial import dial_of
 from steadyrl.training.engines.engine import EPISODES_PER_RECORD, Rounds
 from steadyrl.training.engines.limits import check_returns, training_limits
-from steadyrl.training.engines.program import ProgramEngine
+from steadyrl.training.engines.program import ProgramEngine, keys_of_episodes
 from steadyrl.training.returns import discount_factors
 from steadyrl.training.schedule import CONSTANT, Schedule
 
@@ -47,7 +47,7 @@ class JaxEngine(ProgramEngine):
         stacked_metrics([dict.fromkeys(metrics, 0.0)], self._limits)
         constants = [
             (
-                stream_key(agent.seed, Stream.EPISODES),
+                jax.random.key_data(stream_key(agent.seed, Stream.EPISODES)),
                 discount_factors(agent.settings.gamma, model.horizon).astype(np.float32),
             )
             for agent in agents
@@ -79,8 +79,7 @@ class JaxRound:
         """See `CompiledRound`."""
         algorithms, keys, discounts = constants
         policy, n = algorithms.policy, algorithms.settings.n
-        episodes = k * n + jnp.arange(n)
-        episode_keys = jax.vmap(lambda key: jax.vmap(lambda i: jax.random.fold_in(key, i))(episodes))(keys)
+        episode_keys = keys_of_episodes(keys, k * n + jnp.arange(n))
         levels = None
         if dial_of(algorithms) is not None:
             of_groups = jax.vmap(lambda algorithm: algorithm.dial.levels(k))(algorithms)

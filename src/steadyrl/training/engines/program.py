@@ -53,10 +53,11 @@ class ProgramEngine:
         schedule: Schedule = CONSTANT,
     ) -> None:
         """`constants` are those of each agent, besides its algorithm."""
-        if schedule.kind != "constant" and schedule.total > _MAX_COUNT:
+        if schedule.kind != "constant" and schedule.first + schedule.total > _MAX_COUNT:
             raise ValueError(
                 f"learning_rate_schedule={schedule.kind!r}: a compiled program counts to {_MAX_COUNT:,}, and the "
-                f"budget is {schedule.total:,} {schedule.unit}. Lower it, or use a constant schedule."
+                f"budget ends at {schedule.first + schedule.total:,} {schedule.unit}. Lower it, or use a constant "
+                "schedule."
             )
         self._schedule = schedule
         self._agents, self._round, self._shared, self.max_rounds = agents, one_round, shared, max_rounds
@@ -86,17 +87,17 @@ class ProgramEngine:
                 limit,
                 start,
             )
-            return moved, jax.tree.map(lambda x: np.asarray(x)[: int(done)], rounds)
+            return jax.tree.map(np.asarray, moved), jax.tree.map(lambda x: np.asarray(x)[: int(done)], rounds)
 
         # Threads suffice: a compiled program runs without the GIL. The first time, one of them compiles for all.
         with ThreadPoolExecutor(usable_cores() if self._compiled else 1) as threads:
             moved, rounds = zip(*threads.map(run, self._calls, self._constants), strict=True)
         self._compiled = True
-        learners = jax.tree.map(lambda *x: jnp.concatenate(x), *moved)
+        learners = jax.tree.map(lambda *x: np.concatenate(x), *moved)
         rounds = jax.tree.map(lambda *x: np.concatenate(x, axis=1), *rounds)
         results = [
-            (_select(learners, position), jax.tree.map(lambda x, p=position: x[:, p], rounds))
-            for position in self._positions
+            (jax.tree.map(jnp.asarray, _select(learners, p)), jax.tree.map(lambda x, p=p: x[:, p], rounds))
+            for p in self._positions
         ]
         self.check_rounds([rounds for _, rounds in results])
         check_finite(self._agents, results)
@@ -109,8 +110,15 @@ class ProgramEngine:
         """There is no simulator."""
 
 
+def keys_of_episodes(keys: Array, episodes: Array) -> Array:
+    """[K, n]: the key of each of these episodes, from the data of the agents' keys."""
+    agent_keys = jax.random.wrap_key_data(keys)
+    return jax.vmap(lambda key: jax.vmap(lambda i: jax.random.fold_in(key, i))(episodes))(agent_keys)
+
+
+# In NumPy: JAX would compile a program for each shape, and dozens of them take longer than a short training.
 def _stack(trees: Sequence[Any]) -> Any:
-    return jax.tree.map(lambda *x: jnp.stack(x), *trees)
+    return jax.tree.map(lambda *x: np.stack(x), *trees)
 
 
 def _select(tree: Any, which: Any) -> Any:
@@ -123,7 +131,7 @@ def _assign_slots(agents: int, width: int) -> list[Any]:
     return list(slots.reshape(-1, width))
 
 
-@partial(jax.jit, static_argnames=("one_round", "max_rounds", "schedule"))
+@partial(jax.jit, static_argnames=("one_round", "max_rounds"))
 def _compiled_rounds(
     one_round: CompiledRound,
     max_rounds: int,
