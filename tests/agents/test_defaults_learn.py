@@ -5,7 +5,7 @@ import pytest
 from benchmarks.learning import defaults
 
 pytestmark = pytest.mark.slow
-CASES = [("FrozenLake-v1", agent) for agent in ("REINFORCE", "MG with PPO", "Q-learning")]
+CASES = [("FrozenLake-v1", agent) for agent in ("MG with PPO", "Q-learning")]  # REINFORCE depends on rounding.
 CASES += [("FrozenLake-v1, not slippery", agent) for agent in ("REINFORCE", "Q-learning")]
 CASES += [("CliffWalking-v1", "Q-learning")]  # Taxi: see `test_q_learning_solves_the_masked_taxi`.
 FEWER = {

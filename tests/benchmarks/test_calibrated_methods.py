@@ -13,8 +13,11 @@ from steadyrl.runs.experiment import load_experiment, names
 @pytest.mark.parametrize("domain", [name for name in names() if name != "maze"])
 @pytest.mark.parametrize(("method", "agent"), [("ppo_calibrated", steadyrl.PPO), ("mg_calibrated", steadyrl.MeanGini)])
 def test_settings_are_those_of_the_search(domain, method, agent):
-    of_mg = "MG by step" if domain == "inverted_pendulum" else "MG by step, risk_gamma=1"
-    planned = "PPO" if agent is steadyrl.PPO else of_mg
+    of_domain = PLAN["domains"][domain]["methods"]
+    words = ["PPO"] if agent is steadyrl.PPO else ["MG by step"]
+    words += ["constant steps"] if "PPO, constant steps" in of_domain else []
+    words += ["risk_gamma=1"] if agent is steadyrl.MeanGini and domain != "inverted_pendulum" else []
+    planned = ", ".join(words)
     experiment = load_experiment(domain)
     (found,) = (each.settings for each in experiment.methods if each.name == method)
     made = agent(gym.make(PLAN["domains"][domain]["env"]), **settings_of(domain, planned))
