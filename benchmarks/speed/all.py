@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.peers import environment
+from benchmarks.peers import environment, rejax_environment
 from benchmarks.speed import page, scaling
 from benchmarks.speed.table import Row, as_text
 
@@ -68,8 +68,6 @@ def rows_of(part: str, peers: bool) -> Iterator[Row]:
 def worlds_rows(peers: bool, seeds: int) -> Iterator[Row]:
     """Environments in JAX: seconds a seed until a threshold is reached, compilation included and apart."""
     worlds: Any = importlib.import_module("benchmarks.speed.worlds")
-    if peers:
-        worlds.rejax_environment.install()
     learners = list(worlds.NAMES) if peers else ["ours"]
     for task in worlds.TASKS:
         found = list(worlds.rows([task], learners, [seeds]))
@@ -152,6 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print("Warning: this machine is busy, so all numbers will be too small, and unequally so.", file=sys.stderr)
         if not options.no_peers:
             environment.install()
+            rejax_environment.install()
         parts = [part for part in (*PARTS, *ON_REQUEST) if part.module in options.only and available(part.module)]
         left_out = run(parts, not options.no_peers, options.minutes, results)
     rows = all_rows(results)

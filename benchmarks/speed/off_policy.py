@@ -59,7 +59,7 @@ DQN = {
     "exploration_initial_eps": 0.1,  # As at the end: random actions cost nothing.
 }
 CASES = {
-    "TD3": Case("HalfCheetah-v5", {}, [(50, 50), (1, 1)], 1_000, {"sbx": 2, "sb3": 2.5}),
+    "TD3": Case("HalfCheetah-v5", {}, [(50, 50), (1, 1)], 1_000, {"sbx": 1.5, "sb3": 2.5}),
     "DQN": Case("LunarLander-v3", DQN, [(4, 4)], 2_000, {"sbx": 3}),
     "DQN, 1 update": Case("LunarLander-v3", DQN, [(4, 1)], 4_000, {"sbx": 3}),
 }

@@ -24,11 +24,12 @@ HEAD = """# Benchmarks
 
 {table}
 
-- More is better, except for seconds. "Others" are measured in the same run as ours, in turns; a number in brackets is
-  how many times as fast ours is. The limit is what nobody can exceed.
-- Stable-Baselines3, SBX and Rejax have virtual environments of their own, with the same versions of the simulators. Of
-  their variants (vector environments, numbers of threads) the fastest counts.
-- Load is the load average of the machine when the measurement began. Above 0.5, numbers are too small, and unequally.
+- More is better, except for seconds. "Others" are measured in the same run as ours; a number in brackets is how many
+  times as fast ours is. The limit is what nobody can exceed.
+- Stable-Baselines3, SBX and Rejax have virtual environments of their own, with the same versions of the simulators,
+  except that Rejax needs gymnax 0.0.9. In training, the fastest of their variants counts (numbers of threads).
+- Load is the load average of the machine when the measurement began, earlier parts of the same run included. Numbers
+  that were measured beside other programs are too small, and unequally.
 - Measured: {dates}.
 
 | | measured more often, with details, by |

@@ -2,6 +2,7 @@
 
 import dataclasses
 import typing
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -161,6 +162,22 @@ def test_another_budget_does_not_compile_anew():
     agent.learn(total_episodes=150, progress_bar=False)
     assert program._compiled_rounds._cache_size() == programs
     assert agent.history[-1]["learning_rate_factor"] == pytest.approx(1 / 3)
+
+
+def test_only_the_first_call_of_a_new_program_is_alone(monkeypatch):
+    """It compiles for the others, which share the cores; what the process has compiled is remembered."""
+    together = []
+
+    class Threads(ThreadPoolExecutor):
+        def map(self, function, *calls):
+            together.append(len(calls[0]))
+            return super().map(function, *calls)
+
+    monkeypatch.setattr(program, "ThreadPoolExecutor", Threads)
+    for _ in range(2):
+        agents = [MeanGini(MAZE, seed=seed, episodes_per_update=9) for seed in range(4)]
+        learn_together(agents, total_episodes=9, progress_bar=False, vmap_width=2)
+    assert together == [1, 2]
 
 
 def test_agents_with_different_numbers_learn_together():

@@ -90,6 +90,16 @@ def test_the_size_is_bounded_and_what_was_used_last_stays(tmp_path):
     assert len(list(tmp_path.iterdir())) == len(left) + 1, "no limit"
 
 
+def test_reading_an_entry_is_using_it(tmp_path):
+    cache = FileCache(tmp_path, lambda value: True)
+    for name in ("old", "older"):
+        cache.put(name, b"x" * 100)
+        os.utime(tmp_path / f"{name}-cache", (1, 1))
+    cache.get("older")
+    prune(tmp_path, 150)
+    assert [path.name for path in tmp_path.iterdir()] == ["older-cache"]
+
+
 def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path):
     (tmp_path / "file").touch()
     cache = FileCache(tmp_path / "file", is_whole)

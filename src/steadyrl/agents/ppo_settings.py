@@ -40,8 +40,8 @@ class ClippedSettings(PolicyGradientSettings):
     annealing_episodes: int = setting(
         0,
         "Episodes in the second half of which the step sizes of policy and values fall linearly to a tenth; with 0 "
-        "they stay. As many as the training has, it ends with policies that differ little from each other. It replaces "
-        "learning_rate_schedule, which is constant then.",
+        "they do not. As many as the training has, it ends with policies that differ little from each other. It "
+        "replaces learning_rate_schedule, which is constant then.",
         least=0,
     )
     normalise_observations: bool = override(

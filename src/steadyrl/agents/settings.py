@@ -160,7 +160,7 @@ EPISODES_PER_UPDATE = Rule(
 class AgentSettings(Settings):
     """What every agent needs."""
 
-    gamma: float = setting(0.99, "Discount factor of the return.", above=0, most=1)
+    gamma: float = setting(0.99, "Discount factor of rewards still to come.", above=0, most=1)
     max_episode_steps: int = setting(
         100_000,
         "Steps after which an episode counts as endless, which is an error.",

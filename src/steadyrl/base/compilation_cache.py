@@ -40,6 +40,7 @@ class FileCache:
         with suppress(OSError):
             value = file.read_bytes()
             if self._is_whole(value):
+                os.utime(file)  # File systems rarely record by themselves when a file was read.
                 return value
             file.unlink()
         return None

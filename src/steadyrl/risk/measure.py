@@ -1,8 +1,8 @@
 """What a risk measure is to an agent: a value, a utility, and the weights of its policy gradient.
 
-An agent ascends E[G0] - lambda * measure. With score_i = sum_t grad log pi(a_t | s_t) of trajectory i,
-`sum_i rho_i weight_i score_i` estimates the gradient of *minus* the measure, so an agent adds it, times lambda;
-the divisor of the sum is part of the weights. One signature carries the four shapes there are:
+An agent ascends E - lambda * measure, of undiscounted or of discounted returns. With score_i = sum_t grad log
+pi(a_t | s_t) of trajectory i, `sum_i rho_i weight_i score_i` estimates the gradient of *minus* the measure, so an agent
+adds it, times lambda; the divisor of the sum is part of the weights. One signature carries the four shapes there are:
 
 - plain weights of the returns: Gini deviation, and most measures to come;
 - two halves of a batch, split by position and so before any sorting: the variance by double sampling (MVO);

@@ -83,6 +83,7 @@ def step_seconds(env: gym.Env[Any, Any], limit: float = MEASURED_SECONDS) -> flo
     """Seconds of a step with random actions, resets included, measured for `limit` seconds."""
     env.action_space.seed(0)
     masks = ActionMasks(env.action_space)
+    env.reset(seed=0)  # What an environment loads at its first reset, it loads once.
     start, steps, done = time.perf_counter(), 0, True
     while time.perf_counter() - start < limit or not steps:
         if done:

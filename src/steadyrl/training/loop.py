@@ -53,8 +53,9 @@ def learn_together(
 ) -> None:
     """Train agents that differ in their seeds, and in numbers such as risk_aversion, alone; see `Agent.learn`.
 
-    In a finite environment they are trained in one compiled program, which holds `vmap_width` of them (1 for one agent,
-    else 5; the last bits of the result depend on it). Elsewhere they are trained one after the other.
+    In a finite environment, and in one written in JAX, they are trained in one compiled program, which holds
+    `vmap_width` of them (1 for one agent, else 5; the last bits of the result depend on it). Elsewhere they are trained
+    one after the other.
 
     Learning-rate schedules run over what is trained here, or over a whole `budget` of "episodes" or "timesteps", of
     which this is the rest.

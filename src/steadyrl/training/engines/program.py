@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -17,10 +17,14 @@ from steadyrl.training.algorithm import Learner, Trainee
 from steadyrl.training.engines.engine import Rounds, as_arrays, check_finite
 from steadyrl.training.schedule import CONSTANT, FACTOR, Schedule, with_rates
 
+T = TypeVar("T")
+
 VMAP_WIDTH = 5
 """Agents in one call of the program where several are trained together."""
 _MAX_COUNT = int(np.iinfo(np.int32).max)
 """What a program counts to."""
+_compiled_here: set[Any] = set()
+"""The signatures of the programs that this process has compiled."""
 
 
 class CompiledRound(Protocol):
@@ -66,7 +70,6 @@ class ProgramEngine:
         self._constants = [_select(of_all, call) for call in self._calls]
         # The position of each agent among the slots of all calls.
         self._positions = [np.concatenate(self._calls).tolist().index(k) for k in range(len(agents))]
-        self._compiled = False
 
     def advance(self, count: int, timesteps: int) -> list[tuple[Learner, Rounds]]:
         """See `Engine`."""
@@ -89,10 +92,8 @@ class ProgramEngine:
             )
             return jax.tree.map(np.asarray, moved), jax.tree.map(lambda x: np.asarray(x)[: int(done)], rounds)
 
-        # Threads suffice: a compiled program runs without the GIL. The first time, one of them compiles for all.
-        with ThreadPoolExecutor(usable_cores() if self._compiled else 1) as threads:
-            moved, rounds = zip(*threads.map(run, self._calls, self._constants), strict=True)
-        self._compiled = True
+        arguments = self._schedule, self._shared, self._constants[0], _select(learners, self._calls[0])
+        moved, rounds = zip(*self._all_calls(run, (self._round, self.max_rounds, _signature(arguments))), strict=True)
         learners = jax.tree.map(lambda *x: np.concatenate(x), *moved)
         rounds = jax.tree.map(lambda *x: np.concatenate(x, axis=1), *rounds)
         results = [
@@ -102,6 +103,15 @@ class ProgramEngine:
         self.check_rounds([rounds for _, rounds in results])
         check_finite(self._agents, results)
         return results
+
+    def _all_calls(self, run: Callable[[Any, Any], T], program: Any) -> list[T]:
+        """`run` of each call. Threads suffice: a compiled program runs without the GIL."""
+        # Where the program is new, the first call compiles for all.
+        done = 0 if program in _compiled_here else 1
+        first = list(map(run, self._calls[:done], self._constants))
+        _compiled_here.add(program)
+        with ThreadPoolExecutor(usable_cores()) as threads:
+            return [*first, *threads.map(run, self._calls[done:], self._constants[done:])]
 
     def check_rounds(self, rounds: Sequence[Rounds]) -> None:
         """An error if the episodes of an agent cannot be learned from."""
@@ -123,6 +133,12 @@ def _stack(trees: Sequence[Any]) -> Any:
 
 def _select(tree: Any, which: Any) -> Any:
     return jax.tree.map(lambda x: x[which], tree)
+
+
+def _signature(tree: Any) -> Any:
+    """What a program is compiled for: the structure of its arguments, and their shapes."""
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, tuple(np.shape(leaf) for leaf in leaves)
 
 
 def _assign_slots(agents: int, width: int) -> list[Any]:
