@@ -89,8 +89,7 @@ def test_environments_in_jax_are_compared_by_the_seed(monkeypatch, seeds, ours, 
                 yield {"learner": learner, "seeds": count, "seconds_per_seed": mean, "compiled_per_seed": mean / 2}
 
     names = {"ours": "steadyrl", "rejax": "Rejax", "sb3": "SB3"}
-    fake = types.SimpleNamespace(TASKS=["Cart"], NAMES=names, rows=rows, rejax_environment=types.SimpleNamespace())
-    fake.rejax_environment.install = lambda: None
+    fake = types.SimpleNamespace(TASKS=["Cart"], NAMES=names, rows=rows)
     monkeypatch.setattr(bench.importlib, "import_module", lambda name: fake)
     included, apart = bench.worlds_rows(True, seeds)
     assert (included.ours, included.peers) == (ours, {"Rejax": rejax, "SB3": 80})
