@@ -156,7 +156,8 @@ def safe(runs: Sequence[dict[str, Any]], domain: str) -> str:
     limit, counts = plan["noise_below"], []
     for method in plan["methods"]:
         rates = [one["metrics"]["visiting_rate"] for one in runs if (one["domain"], one["method"]) == (domain, method)]
-        counts.append(f"{method} with {sum(rate < limit for rate in rates)} of {len(rates)}")
+        if rates:
+            counts.append(f"{method} with {sum(rate < limit for rate in rates)} of {len(rates)}")
     return fill(f"Seeds with a visiting rate below {limit:.0%}: {', '.join(counts)}.", 110) + "\n\n"
 
 
@@ -165,7 +166,8 @@ def section(runs: Sequence[dict[str, Any]], domain: str) -> str:
     plan = PLAN["domains"][domain]
     budget = f"{plan['episodes']:,} episodes" if "episodes" in plan else f"{plan['timesteps']:,} steps"
     shared = ", ".join(f"{name}={value}" for name, value in plan["shared"].items()) or "the defaults"
-    own = {method: settings for method, settings in plan["methods"].items() if settings}
+    run_here = {one["method"] for one in runs if one["domain"] == domain}
+    own = {method: settings for method, settings in plan["methods"].items() if settings and method in run_here}
     more = "; ".join(
         f"{method}: {', '.join(f'{k}={v}' for k, v in settings.items())}" for method, settings in own.items()
     )
