@@ -17,6 +17,7 @@ from benchmarks.speed import (
     maze,
     off_policy,
     packing,
+    playing_processes,
     ppo,
     ppo_parts,
     replay,
@@ -95,6 +96,13 @@ def test_ppo_without_peers(small_ppo, capsys):
 def test_the_parts_of_ppo(small_ppo, capsys):
     ppo_parts.main(["--rounds", "1"])
     assert "ratio: " in capsys.readouterr().out
+
+
+def test_playing_processes(monkeypatch, capsys):
+    monkeypatch.setattr(playing_processes, "EPISODES", 2)
+    monkeypatch.setattr(playing_processes, "WARM_UP", 0)
+    playing_processes.main(["--rounds", "1"])
+    assert len(re.findall(r" [1-9]\d* ms for 2 episodes", capsys.readouterr().out)) == 2
 
 
 def test_the_parts_of_td3(monkeypatch, capsys):
