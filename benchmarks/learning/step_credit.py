@@ -2,6 +2,7 @@
 
     python -m benchmarks.learning.step_credit                          # trains what is missing: many hours
     python -m benchmarks.learning.step_credit --domains two_sides      # one domain, or several
+    PYTHONPATH=examples python -m benchmarks.learning.step_credit --domains portfolio    # an environment of ours
     python -m benchmarks.learning.step_credit --report                 # writes docs/results/step_credit.md
 
 Domains, budgets, seeds and settings are in step_credit.toml beside this file. Each run leaves a line of JSON in
@@ -72,6 +73,12 @@ def settings_of(domain: str, method: str) -> dict[str, Any]:
     return {**plan["shared"], **plan["methods"][method]}
 
 
+def environment_of(domain: str) -> Any:
+    """What the agents of a domain are made for: an environment, or the path of a factory."""
+    plan = PLAN["domains"][domain]
+    return plan["env"] if ":" in plan["env"] else gym.make(plan["env"], **plan.get("options", {}))
+
+
 def budget_of(domain: str) -> dict[str, int]:
     """What training in a domain is given."""
     plan = PLAN["domains"][domain]
@@ -91,15 +98,17 @@ def as_planned(one: dict[str, Any]) -> bool:
 def run(case: Case) -> dict[str, Any]:
     """Train and evaluate one agent."""
     domain, settings = PLAN["domains"][case.domain], settings_of(case.domain, case.method)
-    env = gym.make(domain["env"], **domain.get("options", {}))
-    agent = agent_class(case.method)(env, seed=case.seed, **settings)
+    agent = agent_class(case.method)(environment_of(case.domain), seed=case.seed, **settings)
     budget = budget_of(case.domain)
     started = time.monotonic()
     agent.learn(**budget, progress_bar=False)
     seconds = time.monotonic() - started
-    episodes = agent.play(PLAN["evaluation_episodes"], seed=10_000 + case.seed)
+    played = domain.get("evaluation_episodes", PLAN["evaluation_episodes"])
+    episodes = agent.play(played, seed=10_000 + case.seed)
     returns = episodes.rewards.sum(axis=-1)
-    metrics = {"length": episodes.mask.sum(axis=-1), **episodes.episode_metrics}
+    dispersion = float(steadyrl.risk.gini_deviation(returns))
+    objective = returns.mean() - settings.get("risk_aversion", 0) * dispersion
+    metrics = {"length": episodes.mask.sum(axis=-1), "objective": objective, **episodes.episode_metrics}
     quarters = np.array_split(np.array([record["return"] for record in agent.history]), 4)
     return {
         **case._asdict(),
@@ -109,7 +118,7 @@ def run(case: Case) -> dict[str, Any]:
         "timesteps": agent.timesteps,
         "seconds": round(seconds),
         "return": float(returns.mean()),
-        "gini_deviation": float(steadyrl.risk.gini_deviation(returns)),
+        "gini_deviation": dispersion,
         "metrics": {name: float(np.mean(metrics[name])) for name in domain["metrics"]},
         "training_by_quarter": [float(quarter.mean()) for quarter in quarters if quarter.size],
         "date": datetime.date.today().isoformat(),

@@ -17,7 +17,7 @@ def test_the_break_even_lambdas_are_those_worked_out_by_hand():
 
 def test_every_method_of_every_domain_can_be_made():
     for domain, plan in step_credit.PLAN["domains"].items():
-        env = gym.make(plan["env"], **plan.get("options", {}))
+        env = step_credit.environment_of(domain)
         for method in plan["methods"]:
             kind = step_credit.agent_class(method)
             assert kind(env, **step_credit.settings_of(domain, method)).episodes == 0, (domain, method)
