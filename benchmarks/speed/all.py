@@ -72,9 +72,8 @@ def worlds_rows(peers: bool, seeds: int) -> Iterator[Row]:
     for task in worlds.TASKS:
         found = list(worlds.rows([task], learners, [seeds]))
         for key, words in (("seconds_per_seed", ""), ("compiled_per_seed", ", compiled before")):
-            by_learner = {row["learner"]: row[key] for row in found}
-            ours = by_learner.pop("ours")
-            others = {worlds.NAMES[learner]: seconds for learner, seconds in by_learner.items()}
+            (ours,) = (row[key] for row in found if row["learner"] == "ours")
+            others = {worlds.name(row): row[key] for row in found if row["learner"] != "ours"}
             many = f"{seeds} seed{'s' * (seeds > 1)}"
             yield Row(f"PPO solves gymnax {task}, {many}, a seed{words}", "s", ours, others)
 

@@ -49,6 +49,12 @@ def rows(tasks, learners, seeds):
                 yield row
 
 
+def name(row):
+    """The learner of a row, and how many of its seeds reached the threshold, if not all did."""
+    missed = "" if row["reached"] == row["seeds"] else f" ({row['reached']} of {row['seeds']} seeds reach it)"
+    return NAMES[row["learner"]] + missed
+
+
 def as_text(row):
     """A row of the table."""
     task, name = row["task"], NAMES[row["learner"]]

@@ -6,7 +6,7 @@ import types
 import pytest
 
 from benchmarks.speed import all as bench
-from benchmarks.speed import page, scaling, table
+from benchmarks.speed import page, scaling, table, worlds
 from benchmarks.speed.table import Row
 
 RATES = Row(
@@ -89,12 +89,18 @@ def test_environments_in_jax_are_compared_by_the_seed(monkeypatch, seeds, ours, 
                 yield {"learner": learner, "seeds": count, "seconds_per_seed": mean, "compiled_per_seed": mean / 2}
 
     names = {"ours": "steadyrl", "rejax": "Rejax", "sb3": "SB3"}
-    fake = types.SimpleNamespace(TASKS=["Cart"], NAMES=names, rows=rows)
+    fake = types.SimpleNamespace(TASKS=["Cart"], NAMES=names, rows=rows, name=lambda row: names[row["learner"]])
     monkeypatch.setattr(bench.importlib, "import_module", lambda name: fake)
     included, apart = bench.worlds_rows(True, seeds)
     assert (included.ours, included.peers) == (ours, {"Rejax": rejax, "SB3": 80})
     assert (apart.ours, apart.peers) == (ours / 2, {"Rejax": rejax / 2, "SB3": 40})
     assert included.ratio(included.peers["SB3"]) == 80 / ours
+
+
+def test_peers_that_miss_the_threshold_are_marked():
+    row = {"learner": "rejax", "seeds": 16, "reached": 2}
+    assert worlds.name(row).endswith(" (2 of 16 seeds reach it)")
+    assert worlds.name(row | {"reached": 16}) == worlds.NAMES["rejax"]
 
 
 def test_every_part_has_rows():
