@@ -56,6 +56,33 @@ def test_unknown_names():
         resolve("gymnax:CartPole-v2")
     with pytest.raises(ValueError, match="unknown option 'max_steps'"):
         resolve("gymnax:CartPole-v1", max_steps=3)
+    with pytest.raises(
+        ValueError, match=r"unknown gymnax environment 'Nonsense'\. gymnax has Acrobot-v1, .*Pendulum-v1"
+    ):
+        resolve("gymnax:Nonsense")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_steps_in_episode": "x"}, "option max_steps_in_episode='x': a whole number is needed, such as 500"),
+        ({"max_steps_in_episode": 2.5}, "option max_steps_in_episode=2.5: a whole number is needed, such as 500"),
+        ({"gravity": "low"}, "option gravity='low': a number is needed, such as 9.8"),
+        ({"max_steps_in_episode": 0}, "horizon=0: a whole number of at least 1 step is needed"),
+    ],
+)
+def test_parameters_that_are_no_numbers(options, message):
+    with pytest.raises(ValueError, match=message):
+        resolve("gymnax:CartPole-v1", **options)
+
+
+def test_an_environment_that_gymnax_cannot_make(monkeypatch):
+    def make(identifier):
+        raise OSError("no network")
+
+    monkeypatch.setattr(gymnax, "make", make)
+    with pytest.raises(ValueError, match="gymnax:MNISTBandit-bsuite could not be created: OSError: no network"):
+        resolve("gymnax:MNISTBandit-bsuite")
 
 
 def test_versions_before_1():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -14,8 +15,9 @@ import numpy as np
 import pytest
 from gathering import actor_for, assert_same
 from toy_envs import Faulty, Gamble
-from worker_envs import Drift, Mortal, unlicensed
+from worker_envs import Drift, Fated, Mortal, ends_its_process, unlicensed
 
+from steadyrl.rollouts import workers as workers_module
 from steadyrl.rollouts.acting import ROWS, Blocks, of_episodes
 from steadyrl.rollouts.collector import FaultyEnvironmentError, Limits, collect
 from steadyrl.rollouts.normalization import RunningMoments
@@ -57,14 +59,22 @@ def dialled_actor(n):
     return dataclasses.replace(actor_for(wider, Drift.action_space), observation_space=space, levels=levels)
 
 
-def test_batches_are_the_same_bit_for_bit(workers, tmp_path):
+def test_batches_are_the_same_bit_for_bit(workers, tmp_path, monkeypatch):
+    sizes, send = [], workers_module._Worker.send
+    monkeypatch.setattr(
+        workers_module._Worker, "send", lambda self, message: sizes.append(len(message)) or send(self, message)
+    )
     make = partial(Drift, str(tmp_path))
     plain = in_blocks(actor_for(Drift.observation_space, Drift.action_space), SEEDS)
     moments = RunningMoments(np.float32(9), np.float32([0.1, 0.2, 0.3]), np.float32([2, 0.5, 1]))
     pool = workers(2, make)
     dialled = in_blocks(dialled_actor(len(SEEDS)), SEEDS)
-    for actor in (plain, dataclasses.replace(plain, moments=moments), dialled):
+    wide = in_blocks(actor_for(Drift.observation_space, Drift.action_space, hidden=(256, 256)), SEEDS)
+    assert len(pickle.dumps(wide)) > 2**18
+    # A smaller batch after a larger one, and the largest first: to workers that have yet to start.
+    for actor in (wide, plain, dataclasses.replace(plain, moments=moments), dialled, wide):
         assert_same(pool.collect(actor, SEEDS, LIMITS), here(make, actor))
+    assert max(sizes) < 4096, "no pipe is full before a worker reads, so all of them start at the same time"
     # Fewer episodes than workers.
     assert_same(pool.collect(in_blocks(plain, SEEDS[:1]), SEEDS[:1], LIMITS), here(make, plain, SEEDS[:1]))
     episodes = here(make, plain)
@@ -138,6 +148,27 @@ def test_three_deaths_of_an_episode_are_an_error(workers, tmp_path):
     assert (tmp_path / "deaths").read_text() == "xxx"
 
 
+@pytest.mark.slow
+def test_deaths_before_an_episode_are_not_its_own(workers, tmp_path):
+    actor = in_blocks(actor_for(Drift.observation_space, Drift.action_space), SEEDS)
+    pool = workers(1, partial(Fated, str(tmp_path), seed=42, fates="esse."))
+    assert_same(pool.collect(actor, SEEDS, LIMITS), here(Drift, actor))
+    assert (tmp_path / "started").read_text() == "xxxxx"
+
+
+@pytest.mark.parametrize(("fates", "started"), [("s", 3), pytest.param("sses", 6, marks=pytest.mark.slow)])
+def test_workers_that_always_die_before_an_episode_are_an_error(workers, tmp_path, fates, started):
+    actor = in_blocks(actor_for(Drift.observation_space, Drift.action_space), SEEDS)
+    with pytest.raises(ValueError, match="workers: ") as stop:
+        workers(1, partial(Fated, str(tmp_path), seed=42, fates=fates)).collect(actor, SEEDS, LIMITS)
+    assert str(stop.value) == (
+        "workers: 3 worker processes in a row died before they began an episode, as they started or created the "
+        "environment; the last one was killed (SIGKILL): is there enough memory? Try without workers: the results are "
+        "the same."
+    )
+    assert len((tmp_path / "started").read_text()) == started
+
+
 def test_errors_of_the_environment_are_the_same(workers):
     make = partial(Faulty, "exception", wrong_seed=8)
     actor = in_blocks(actor_for(make().observation_space, Faulty.action_space), SEEDS)
@@ -166,10 +197,37 @@ def test_tables(workers):
 
 
 @pytest.mark.slow
-def test_an_environment_that_workers_cannot_create(workers):
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (unlicensed, "worker process could not create the environment: RuntimeError: no licence"),
+        (partial(unlicensed, SystemExit(3)), "worker process could not create the environment: SystemExit: 3"),
+        (ends_its_process, "worker process ended with exit code 4 before it began an episode. Look for what ends it"),
+    ],
+)
+def test_an_environment_that_workers_cannot_create(workers, make, message):
     actor = in_blocks(actor_for(Drift.observation_space, Drift.action_space), SEEDS)
-    with pytest.raises(ValueError, match="worker process could not create the environment: RuntimeError: no licence"):
-        workers(1, unlicensed).collect(actor, SEEDS, LIMITS)
+    with pytest.raises(ValueError, match=message):
+        workers(1, make).collect(actor, SEEDS, LIMITS)
+
+
+def unreadable():
+    raise ImportError("no such network")
+
+
+class Unreadable:
+    """A policy that is pickled, and cannot be unpickled."""
+
+    def __reduce__(self):
+        return unreadable, ()
+
+
+@pytest.mark.slow
+def test_a_policy_that_workers_cannot_load(workers):
+    actor = in_blocks(actor_for(Drift.observation_space, Drift.action_space), SEEDS)
+    actor = dataclasses.replace(actor, policy=Unreadable())
+    with pytest.raises(ValueError, match=r"could not load the policy: ImportError: no such network\. Define what"):
+        workers(1, Drift).collect(actor, SEEDS, LIMITS)
 
 
 SCRIPT = """

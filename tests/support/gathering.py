@@ -12,9 +12,9 @@ from steadyrl.rollouts.simulators.gymnasium import GymnasiumSimulator
 SEEDS = [4, 7, 2, 5, 8, 1]
 
 
-def actor_for(observation_space, action_space, network="mlp"):
+def actor_for(observation_space, action_space, network="mlp", hidden=(8,)):
     """With parameters from NumPy: JAX would compile its own random numbers, for each shape."""
-    policy, _ = networks_for(observation_space, action_space, Architecture(network, (8,)), -0.5)
+    policy, _ = networks_for(observation_space, action_space, Architecture(network, hidden), -0.5)
     rng, shapes = np.random.default_rng(0), jax.eval_shape(policy.init, jax.random.key(0))
     parameters = jax.tree.map(lambda x: rng.standard_normal(x.shape, dtype=np.float32) / 2, shapes)
     return Actor(policy, parameters, None if network == "table" else observation_space)

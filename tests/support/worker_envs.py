@@ -52,6 +52,20 @@ class Mortal(Drift):
         return super().step(action)
 
 
+class Fated(Mortal):
+    """The next letter of a text is the fate of each process: s is killed at the start, e in the episode from `seed`."""
+
+    def __init__(self, folder, seed, fates):
+        super().__init__(folder, seed, 0)
+        file = Path(folder) / "started"
+        number = len(file.read_text()) if file.exists() else 0
+        fate = fates[number] if number < len(fates) else fates[-1]
+        file.write_text("x" * (number + 1))
+        self.deaths = 99 if fate == "e" else 0
+        if fate == "s":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
 class Endless(Drift):
     """Writes its process number into the folder, and never returns from a step."""
 
@@ -61,6 +75,11 @@ class Endless(Drift):
             time.sleep(0.01)
 
 
-def unlicensed():
+def unlicensed(error=None):
     """Cannot be created."""
-    raise RuntimeError("no licence")
+    raise error or RuntimeError("no licence")
+
+
+def ends_its_process():
+    """Has no chance to say why."""
+    os._exit(4)

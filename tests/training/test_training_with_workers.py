@@ -60,7 +60,28 @@ def make_cartpole():
     return gym.make("CartPole-v1")
 
 
+def local_network(inputs):
+    """Of a class that other processes cannot import."""
+
+    class Same:
+        outputs = inputs
+
+        def init(self, key):
+            return []
+
+        def apply(self, parameters, x):
+            return x
+
+        apply_numpy = apply
+
+    return Same()
+
+
 REFUSED = {
+    "a network of a local class": (
+        lambda: steadyrl.PPO("CartPole-v1", network=local_network, workers=2),
+        "the policy cannot be sent to another process",
+    ),
     "an object": (
         lambda: steadyrl.PPO(make_cartpole(), workers=2),
         "an environment object cannot be copied. Pass an id",

@@ -81,7 +81,8 @@ class Agent(SettingsChoice, ActingAgent):
         self._set_up(source, *source.spaces, self.settings_of(given), seed, engine)
         within = "learns within episodes, so they cannot be played elsewhere. Leave workers out."
         obstacle = f"{self.name} {within}" if self.algorithm.batch_kind in ("replay", "online") else None
-        self.workers = checked_workers(workers, source, self.engine, self.settings.n, obstacle)
+        policy = getattr(self.algorithm, "policy", None)
+        self.workers = checked_workers(workers, source, self.engine, self.settings.n, policy, obstacle)
 
     def __repr__(self) -> str:
         return represent(self)

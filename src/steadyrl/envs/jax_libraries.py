@@ -14,6 +14,8 @@ from gymnasium.spaces import Box, Dict, Discrete
 from jax import Array
 
 from steadyrl.base.names import unknown
+from steadyrl.base.shown import shown
+from steadyrl.envs.factory_path import creation_error
 from steadyrl.envs.jax_env import JaxModel, JaxStep
 
 GYMNAX = "gymnax:"
@@ -139,8 +141,16 @@ def make_gymnax(name: str, options: Mapping[str, Any]) -> JaxModel:
         raise ModuleNotFoundError(remedy) from error
     identifier = name.removeprefix(GYMNAX)
     if identifier not in gymnax.registered_envs:
-        raise ValueError(unknown("gymnax environment", identifier, gymnax.registered_envs))
-    parameters = {field.name for field in dataclasses.fields(gymnax.make(identifier)[1])}
+        problem = unknown("gymnax environment", identifier, gymnax.registered_envs)
+        known = "" if "Did you mean" in problem else f" gymnax has {', '.join(sorted(gymnax.registered_envs))}."
+        raise ValueError(problem + known)
+    try:
+        defaults = gymnax.make(identifier)[1]
+    except Exception as error:  # Such as one that downloads images.
+        raise ValueError(creation_error(name, None, {}, error)) from error
+    parameters = {field.name for field in dataclasses.fields(defaults)}
+    for option in sorted(parameters & set(options)):
+        _check_parameter(name, option, options[option], getattr(defaults, option))
     try:
         env, params = gymnax.make(identifier, **{k: v for k, v in options.items() if k not in parameters})
     except TypeError:
@@ -148,6 +158,15 @@ def make_gymnax(name: str, options: Mapping[str, Any]) -> JaxModel:
         raise ValueError(f"environment {name}: {unknown('option', wrong, sorted(parameters))}") from None
     params = dataclasses.replace(params, **{k: v for k, v in options.items() if k in parameters})
     return GymnaxModel(env, params).checked()
+
+
+def _check_parameter(name: str, option: str, value: Any, default: Any) -> None:
+    """An error for a parameter that is no number where its default is one."""
+    if not isinstance(default, int | float):
+        return
+    needed = "a whole number" if isinstance(default, int) and not isinstance(default, bool) else "a number"
+    if isinstance(value, str | list | dict) or value is None or (needed == "a whole number" and value % 1):
+        raise ValueError(f"environment {name}: option {option}={shown(value)}: {needed} is needed, such as {default}.")
 
 
 def _space(space: Any) -> gym.Space[Any]:

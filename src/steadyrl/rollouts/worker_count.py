@@ -23,11 +23,13 @@ LEAST_GAIN = 1.3
 MOST_WORKERS = 1024
 
 
-def checked_workers(workers: Any, source: Source, engine: str, episodes: int, obstacle: str | None = None) -> int:
+def checked_workers(
+    workers: Any, source: Source, engine: str, episodes: int, policy: Any = None, obstacle: str | None = None
+) -> int:
     """The number of worker processes, 0 for none; an error if the environment or the method does not allow any.
 
-    "auto" measures the environment. `episodes` is how many there are in a batch; `obstacle` says why the method cannot
-    have workers, if it cannot.
+    "auto" measures the environment. `episodes` is how many there are in a batch, `policy` is what is sent to workers,
+    and `obstacle` says why the method cannot have any, if it cannot.
     """
     if workers != "auto" and (isinstance(workers, bool) or not isinstance(workers, int | np.integer)):
         raise ValueError(f"workers={shown(workers)}: pass a number of processes, 0 for none, or 'auto'.")
@@ -35,7 +37,7 @@ def checked_workers(workers: Any, source: Source, engine: str, episodes: int, ob
         raise ValueError(f"workers={workers}: a number of processes is needed, from 0 to {MOST_WORKERS}.")
     if workers == 0:
         return 0
-    problem = obstacle or _problem(source, engine)
+    problem = obstacle or _problem(source, engine, policy)
     if workers == "auto":
         return 0 if problem or episodes == 1 else _measured(source, episodes)
     if problem:
@@ -43,7 +45,7 @@ def checked_workers(workers: Any, source: Source, engine: str, episodes: int, ob
     return int(workers)
 
 
-def _problem(source: Source, engine: str) -> str | None:
+def _problem(source: Source, engine: str, policy: Any) -> str | None:
     """Why the episodes of an environment cannot be played in other processes; None if they can."""
     if engine != "gymnasium":
         return (
@@ -55,14 +57,25 @@ def _problem(source: Source, engine: str) -> str | None:
             "each needs an environment of its own, and an environment object cannot be copied. Pass an id, "
             "'module:factory', or a function in a module that creates it."
         )
-    try:
-        pickle.dumps(source.another)
-    except Exception as error:
-        reason = " ".join(str(error).split())
+    if reason := _unpicklable(source.another):
         return (
             f"the function that creates the environment cannot be sent to another process ({reason}). "
             "Pass an id, 'module:factory', or a function that is defined in a module, not in another function."
         )
+    if reason := _unpicklable(policy):
+        return (
+            f"the policy cannot be sent to another process ({reason}). Define the class of what network= makes in a "
+            "module, not in a function, or leave workers out."
+        )
+    return None
+
+
+def _unpicklable(value: Any) -> str | None:
+    """Why something cannot be pickled; None if it can be."""
+    try:
+        pickle.dumps(value)
+    except Exception as error:
+        return " ".join(str(error).split())
     return None
 
 
