@@ -2,12 +2,14 @@
 
 import itertools
 from functools import partial
+from types import SimpleNamespace
 
 import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Discrete
 from interrupted_runs import make_job
 from jax_worlds import BraxLike, Coins, Counter, Slope
 
@@ -15,9 +17,17 @@ import steadyrl
 from steadyrl.base.seeding import Stream, play_seeds, stream_key
 from steadyrl.envs.jax_env import action_key, jax_model
 from steadyrl.risk import gini_deviation
+from steadyrl.rollouts import jax_play
 from steadyrl.rollouts.collector import FaultyEnvironmentError
 from steadyrl.rollouts.episodes import Episodes
-from steadyrl.rollouts.jax_play import acting, observation_features, play, takes_states
+from steadyrl.rollouts.jax_play import (
+    PLAYED_TOGETHER,
+    acting,
+    episodes_together,
+    observation_features,
+    play,
+    takes_states,
+)
 from steadyrl.rollouts.normalization import RunningMoments
 from steadyrl.runs.scheduler import pending_jobs
 from steadyrl.training.batch import EpisodeBatch
@@ -134,21 +144,44 @@ def test_seeds_together_are_those_alone():
     )
 
 
-def test_the_update_is_that_of_the_host_engine():
+TABLE = {"episodes_per_update": 6, "seed": 2}
+METHODS = {
+    "ppo": partial(steadyrl.PPO, Counter(), seed=2, normalise_observations=True, **SMALL),
+    "mvo": partial(steadyrl.MVO, Coins(4), risk_aversion=0.5, **TABLE),
+    "mvo, ppo": partial(steadyrl.MVO, Counter(), mean="ppo", seed=2, **SMALL),
+    "tamar": partial(steadyrl.Tamar, Coins(4), risk_aversion=0.5, threshold=0, initial_variance=1, **TABLE),
+    "mvp": partial(steadyrl.MVP, Coins(4), risk_aversion=0.5, **TABLE),
+    "mean_risk": partial(steadyrl.MeanRisk, Coins(4), measure="cvar_deviation", risk_aversion=0.5, **TABLE),
+    "cvar": partial(steadyrl.CVaR, Counter(), seed=2, **SMALL),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_update_is_that_of_the_host_engine(method):
     """Given the episodes that the program has played, with observations normalized before and counted after."""
-    agent = steadyrl.PPO(Counter(), seed=2, normalise_observations=True, **SMALL)
+    agent = METHODS[method]()
+    assert agent.engine == "jax"
     before = agent.learner
     ((after, rounds),) = make_engine([agent]).advance(1, 10**6)
-    episodes = played(agent, [jax.random.fold_in(stream_key(2, Stream.EPISODES), i) for i in range(6)])
+    n, T = agent.settings.n, jax_model(agent.env).horizon
+    episodes = played(agent, [jax.random.fold_in(stream_key(2, Stream.EPISODES), i) for i in range(n)])
     np.testing.assert_allclose(episodes.rewards.sum(axis=1), rounds.returns[0], rtol=1e-6)
-    moments = RunningMoments(*map(np.asarray, before.seen))
-    batch = EpisodeBatch.of(episodes, agent.gamma, moments.normalize)
-    batch = jax.tree.map(lambda x: x[:, :6] if np.ndim(x) > 1 and x.shape[1] == 16 else x, batch)
-    batch = batch._replace(discounts=batch.discounts[:6])  # Without padding: minibatches are drawn from all places.
+    moments = RunningMoments(*map(np.asarray, before.seen)) if before.seen else None
+    batch = EpisodeBatch.of(episodes, agent.gamma, moments.normalize if moments else lambda observations: observations)
+    batch = jax.tree.map(lambda x: x[:, :T] if np.ndim(x) > 1 and x.shape[1] == 16 else x, batch)
+    batch = batch._replace(discounts=batch.discounts[:T])  # Without padding: minibatches are drawn from all places.
     expected, _ = _update(as_arrays(agent.algorithm), before, batch)
-    seen = moments.update(episodes.observations[episodes.mask > 0])
-    for ours, theirs in ((after.theta, expected.theta), (after.phi, expected.phi), (after.seen, seen)):
-        jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-3, atol=1e-5), ours, theirs)
+    seen = moments.update(episodes.observations[episodes.mask > 0]) if moments else ()
+    close = partial(np.testing.assert_allclose, rtol=1e-3, atol=1e-5)
+    jax.tree.map(close, *map(without_keys, (after, expected._replace(seen=seen))))
+    changed = jax.tree.map(lambda x, y: not np.array_equal(x, y), *map(without_keys, (after.theta, before.theta)))
+    assert any(jax.tree.leaves(changed)), "it has learned"
+
+
+def without_keys(tree):
+    """The numbers of a learner."""
+    keyless = (x for x in jax.tree.leaves(tree) if not jnp.issubdtype(jnp.asarray(x).dtype, jax.dtypes.prng_key))
+    return [np.asarray(x) for x in keyless]
 
 
 def played(agent, keys):
@@ -205,6 +238,38 @@ def test_an_agent_is_saved_and_loaded_and_evaluated_as_elsewhere(tmp_path):
     first = [short.reset(seed=s)[0][0] for s in play_seeds(0, 5)]
     np.testing.assert_allclose(played.observations[:, 0, 0], first, rtol=1e-6)
     assert np.all(zero.returns <= 0)
+
+
+def test_episodes_are_played_in_parts_that_fit_in_memory(monkeypatch):
+    """The parts have the episodes of one call, up to the rounding of products of other sizes."""
+    agent = steadyrl.Reinforce(Counter(), seed=1, **SMALL)
+    model, policy = jax_model(agent.env), agent.algorithm.policy
+    whole = agent.play(10, seed=0)
+    assert episodes_together(model, policy) == PLAYED_TOGETHER
+    # A step: an observation of 5 numbers, 2 of the action, 2 random ones and the reward, and a key of 8 bytes.
+    episode = model.horizon * (4 * (5 + 2 + 2 + 1) + 8)
+    monkeypatch.setattr(jax_play, "BYTES_TOGETHER", 4 * episode + 1)
+    assert episodes_together(model, policy) == 4
+    parts = list(agent.play_in_jax(agent.env, play_seeds(0, 10)))
+    assert [len(part.mask) for part in parts] == [4, 4, 2]
+    lengths = whole.mask.sum(axis=1)
+    assert [part.mask.shape[1] for part in parts] == [lengths[i : i + 4].max() for i in (0, 4, 8)]
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5), agent.play(10, seed=0), whole)
+    # How many are asked for makes no difference, to the last bit.
+    few, many = (steadyrl.evaluate(agent, Counter(), episodes=n, seed=2).returns for n in (5, 10))
+    assert len(set(many)) == 10
+    np.testing.assert_array_equal(few, many[:5])
+    monkeypatch.setattr(jax_play, "BYTES_TOGETHER", 1)
+    assert episodes_together(model, policy) == 1, "one is always played"
+
+
+@pytest.mark.parametrize(("horizon", "width", "expected"), [(500, 4, 64), (10**5, 100, 6), (10**5, 10**4, 1)])
+def test_long_episodes_are_played_a_few_at_a_time(horizon, width, expected):
+    space = Box(-1, 1, (width,))
+    model = SimpleNamespace(observation_space=space, action_space=Discrete(2), horizon=horizon)
+    model.reset = lambda key: (jnp.zeros(width), jnp.int32(0))
+    policy = SimpleNamespace(jax_noise=lambda key: jax.random.gumbel(key, (2,)))
+    assert episodes_together(model, policy) == expected
 
 
 def test_methods_that_step_on_the_host():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 
 import gymnasium as gym
@@ -117,9 +117,11 @@ class ActingAgent:
         if self.env is None:
             raise ValueError("this agent has no environment to play in: load it with load(path, env=...).")
         compiled = self.play_compiled(self.env, episodes, seed, deterministic)
-        compiled = compiled or self.play_in_jax(self.env, play_seeds(seed, episodes), deterministic)
         if compiled is not None:
             return compiled
+        in_jax = self.play_in_jax(self.env, play_seeds(seed, episodes), deterministic)
+        if in_jax is not None:
+            return jax_play.joined(in_jax)
         if self._simulator is None:
             self._simulator = simulator_for(self.engine, self.source, self.settings.n)
         limits = Limits(self.env_name, self.settings.max_episode_steps)
@@ -135,8 +137,11 @@ class ActingAgent:
         key = stream_key(seed, Stream.EVALUATION)
         return sample_episodes(model, self.probabilities(deterministic), episodes, key, first)
 
-    def play_in_jax(self, env: Any, seeds: Sequence[int], deterministic: bool = False) -> Episodes | None:
-        """A whole episode from each seed, played in a compiled program of a JAX environment; None if it is no such."""
+    def play_in_jax(self, env: Any, seeds: Sequence[int], deterministic: bool = False) -> Iterator[Episodes] | None:
+        """A whole episode from each seed, some at a time, in a compiled program of a JAX environment.
+
+        None if it is no such environment.
+        """
         model = jax_model(env) if self.engine == "jax" else None
         if model is None:
             return None

@@ -17,7 +17,6 @@ from steadyrl.agents.agent import Agent
 from steadyrl.base.seeding import EvaluationStream, evaluation_stream_seed
 from steadyrl.envs.fast_simulator import fast_simulator
 from steadyrl.envs.finite import FiniteModel, finite_model, replays_outcomes
-from steadyrl.envs.jax_env import jax_model
 from steadyrl.envs.simulator import Simulator
 from steadyrl.evaluation.progress import progress_bar
 from steadyrl.rollouts.acting import Actor
@@ -156,17 +155,16 @@ def _play_compiled(agent: Agent, env: gym.Env[Any, Any], episodes: int, seed: in
 
 
 def _play_in_jax(agent: Agent, env: gym.Env[Any, Any], seeds: list[int], how: _How) -> Played | None:
-    model = jax_model(env) if agent.engine == "jax" else None
-    if model is None:
+    in_jax = agent.play_in_jax(env, seeds, how.deterministic)
+    if in_jax is None:
         return None
-    portion, actor, parts = max(1, COMPILED_STEPS // model.horizon), agent.actor(), []
+    actor, parts, first = agent.actor(), [], 0
     with progress_bar(len(seeds)) as advance:
-        for first in range(0, len(seeds), portion):
-            batch = seeds[first : first + portion]
-            played = agent.play_in_jax(env, batch, how.deterministic)
-            assert played is not None
-            parts.append(_without_padding(actor, played, batch, how))
-            advance(len(batch))
+        for played in in_jax:
+            count = len(played.mask)
+            parts.append(_without_padding(actor, played, seeds[first : first + count], how))
+            advance(count)
+            first += count
     return Played.joined(parts)
 
 

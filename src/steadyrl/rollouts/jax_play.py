@@ -6,7 +6,7 @@ all steps are drawn before the first: drawn step by step, they would take most o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -24,8 +24,10 @@ from steadyrl.envs.spaces import choices, keeps_bytes, parts_of
 from steadyrl.rollouts.acting import with_levels
 from steadyrl.rollouts.episodes import Episodes
 
-PLAYED_TOGETHER = 64
-"""Episodes in one call that evaluates a policy. Always as many: the rounding of a product depends on its size."""
+PLAYED_TOGETHER, BYTES_TOGETHER = 64, 2**28
+"""Episodes in one call that evaluates a policy, and what all of their steps may take up: where 64 would take more,
+fewer are played together. Always as many, however many are asked for: the rounding of a product depends on its size.
+The program needs about three times as much."""
 
 
 class JaxPolicy(Protocol):
@@ -171,25 +173,48 @@ def observation_features(space: gym.Space[Any], of_states: bool) -> Callable[[An
 
 def play_seeds(
     model: JaxModel, policy: JaxPolicy, parameters: Any, seen: Any, seeds: Sequence[int], deterministic: bool
-) -> Episodes:
-    """An episode of one policy from each seed, in NumPy; the same ones as `JaxEnvironment` begins from them."""
-    parts = []
+) -> Iterator[Episodes]:
+    """An episode of one policy from each seed, in NumPy; the same ones as `JaxEnvironment` begins from them.
+
+    Those of each call at a time, padded to the longest of them: all together could fill the memory.
+    """
+    size = episodes_together(model, policy)
     one: Any = jax.tree.map(lambda x: jnp.asarray(x)[None], (parameters, seen))
-    for start in range(0, len(seeds), PLAYED_TOGETHER):
-        batch = list(seeds[start : start + PLAYED_TOGETHER])
-        keys = episode_keys([*batch, *[batch[-1]] * (PLAYED_TOGETHER - len(batch))])[None]
-        plays, mask = _play_seeds(model, policy, deterministic, *one, keys)
-        parts.append(jax.tree.map(lambda x: np.asarray(x)[0], (plays, mask)))
-    plays, mask = jax.tree.map(lambda *x: np.concatenate(x)[: len(seeds)], *parts)
-    T = int(plays.lengths.max())
+    for start in range(0, len(seeds), size):
+        batch = list(seeds[start : start + size])
+        keys = episode_keys([*batch, *[batch[-1]] * (size - len(batch))])[None]
+        yield _in_numpy(*_play_seeds(model, policy, deterministic, *one, keys), len(batch))
+
+
+def episodes_together(model: JaxModel, policy: JaxPolicy) -> int:
+    """How many episodes a call of `play_seeds` plays: a function of the program alone."""
+
+    def one_step() -> Any:
+        key = jax.random.key(0)
+        features = observation_features(model.observation_space, takes_states(policy))(model.reset(key)[0])
+        # The key of the environment and the random numbers of the policy are drawn before the first step.
+        action, reward = jnp.zeros(model.action_space.shape or ()), jnp.float32(0)
+        return features, action, reward, jax.random.key_data(key), policy.jax_noise(key)
+
+    step = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(one_step)))
+    return max(1, min(PLAYED_TOGETHER, BYTES_TOGETHER // (step * model.horizon)))
+
+
+def joined(parts: Iterable[Episodes]) -> Episodes:
+    """The episodes of several calls, padded to the longest of all."""
+    parts = list(parts)
+    T = max(part.mask.shape[1] for part in parts)
+
+    def padded(name: str) -> Any:
+        arrays = [getattr(part, name) for part in parts]
+        return np.concatenate([np.pad(x, [(0, 0), (0, T - x.shape[1]), *[(0, 0)] * (x.ndim - 2)]) for x in arrays])
+
+    names = parts[0].episode_metrics
     return Episodes(
-        observations=plays.observations[:, :T],
-        actions=plays.actions[:, :T],
-        rewards=plays.rewards[:, :T].astype(np.float64),
-        mask=mask[:, :T].astype(np.float64),
-        last_observations=plays.last_observations,
-        terminated=plays.terminated,
-        episode_metrics=plays.episode_metrics,
+        **{name: padded(name) for name in ("observations", "actions", "rewards", "mask")},
+        last_observations=np.concatenate([part.last_observations for part in parts]),
+        terminated=np.concatenate([part.terminated for part in parts]),
+        episode_metrics={name: np.concatenate([part.episode_metrics[name] for part in parts]) for name in names},
     )
 
 
@@ -201,6 +226,21 @@ def _play_seeds(
     act = acting(policy, parameters, seen, None)
     plays = play(model, act, keys, features, None if deterministic else policy.jax_noise)
     return plays, plays.mask
+
+
+def _in_numpy(plays: JaxPlays, mask: Array, n: int) -> Episodes:
+    """The first n episodes of the only policy, without the padding that all of them have."""
+    plays, mask = jax.tree.map(lambda x: np.asarray(x)[0, :n], (plays, mask))
+    T = int(plays.lengths.max())
+    return Episodes(
+        observations=plays.observations[:, :T],
+        actions=plays.actions[:, :T],
+        rewards=plays.rewards[:, :T].astype(np.float64),
+        mask=mask[:, :T].astype(np.float64),
+        last_observations=plays.last_observations,
+        terminated=plays.terminated,
+        episode_metrics=plays.episode_metrics,
+    )
 
 
 def _over_episodes(function: Callable[..., Any]) -> Any:
