@@ -3,6 +3,7 @@
 import importlib.metadata
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -39,7 +40,7 @@ def no_trials(monkeypatch, request):
 def test_this_machine_is_healthy():
     done = subprocess.run([sys.executable, "-m", "steadyrl", "doctor"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    for name in ("Python", "CPU core", "gymnasium", "jax", "JAX computes", "maze plays", *doctor.EXTRAS):
+    for name in ("Python", "CPU core", "gymnasium", "jax", "JAX computes", "yes, on ", "maze plays", *doctor.EXTRAS):
         assert name in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
 
@@ -100,3 +101,19 @@ def test_every_extra_of_the_package_is_known():
     extras = set(importlib.metadata.metadata("steadyrl").get_all("Provides-Extra"))
     empty = {"report"}
     assert extras - {"all", "dev", "docs"} - empty == set(doctor.EXTRAS)
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [
+        ([("cpu", "cpu")], "1 CPU device (cpu)"),
+        ([("gpu", "NVIDIA H100"), ("gpu", "NVIDIA H100")], "2 GPU devices (NVIDIA H100)"),
+        ([("gpu", "NVIDIA H100"), ("gpu", "NVIDIA A100")], "2 GPU devices (NVIDIA A100, NVIDIA H100)"),
+    ],
+)
+def test_it_says_what_jax_computes_on(devices, expected, monkeypatch):
+    import jax
+
+    seen = [SimpleNamespace(platform=platform, device_kind=kind) for platform, kind in devices]
+    monkeypatch.setattr(jax, "devices", lambda: seen)
+    assert doctor._devices() == expected

@@ -25,14 +25,13 @@ class SharedPickle:
         """Replace what it holds, which nobody may be reading; returns what other processes need to read it."""
         buffers: list[pickle.PickleBuffer] = []
         pickled = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)  # Arrays are not copied into it.
-        return self._memory.write(
-            [np.frombuffer(part, np.uint8) for part in (pickled, *(buffer.raw() for buffer in buffers))]
-        )
+        parts = [memoryview(pickled), *(buffer.raw() for buffer in buffers)]
+        return self._memory.write([np.frombuffer(part, np.uint8) for part in parts])
 
     def read(self, layouts: Sequence[Layout]) -> Any:
         """A copy of the value that the other process has written."""
         pickled, *buffers = self._memory.read(layouts)
-        return pickle.loads(pickled, buffers=buffers)
+        return pickle.loads(pickled.data, buffers=buffers)
 
     def close(self) -> None:
         """Release the memory, as far as this process is concerned."""

@@ -183,7 +183,8 @@ def play_seeds(
     for start in range(0, len(seeds), size):
         batch = list(seeds[start : start + size])
         keys = episode_keys([*batch, *[batch[-1]] * (size - len(batch))])[None]
-        yield _in_numpy(*_play_seeds(model, policy, deterministic, *one, keys), len(batch))
+        plays, mask = _play_seeds(model, policy, deterministic, *one, keys)
+        yield _in_numpy(plays, mask, len(batch))
 
 
 def episodes_together(model: JaxModel, policy: JaxPolicy) -> int:
@@ -196,7 +197,7 @@ def episodes_together(model: JaxModel, policy: JaxPolicy) -> int:
         action, reward = jnp.zeros(model.action_space.shape or ()), jnp.float32(0)
         return features, action, reward, jax.random.key_data(key), policy.jax_noise(key)
 
-    step = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(one_step)))
+    step: int = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(one_step)))
     return max(1, min(PLAYED_TOGETHER, BYTES_TOGETHER // (step * model.horizon)))
 
 
