@@ -1,19 +1,16 @@
-"""Numbers over seeds with intervals, from a results file, or from the tables of an earlier page."""
+"""Numbers over seeds with intervals, from a results file."""
 
 from __future__ import annotations
 
-import itertools
-import re
 from pathlib import Path
 from typing import NamedTuple
 
 from steadyrl.reports.final_table import final_values
-from steadyrl.reports.measures import DISCOUNTED_GD
 from steadyrl.reports.results.file import read_results
 from steadyrl.reports.results.results import Cell, Results
 from steadyrl.reports.seed_statistics import iqm_over_seeds
 from steadyrl.reports.tables import columns_of
-from steadyrl.runs.experiment import Experiment, load_experiment
+from steadyrl.runs.experiment import Experiment
 
 FINAL = "final "
 """Begins the name of a measure of the final policies; others are columns of the table of training."""
@@ -46,8 +43,6 @@ class Source:
     """The numbers of one domain."""
 
     experiment: Experiment
-    origin: str
-    """The file they are from, relative to the results' folder."""
 
     def get(self, variant: str, method: str, measure: str) -> Measured | None:
         """A measure of a method; None if it was not run."""
@@ -59,29 +54,15 @@ class Source:
 
 
 class ResultsSource(Source):
-    """From a results file: interquartile means over seeds. Methods that it lacks may be in an `earlier` source."""
+    """From a results file: interquartile means over seeds."""
 
-    def __init__(self, path: Path, earlier: Source | None = None) -> None:
-        self.results, self.origin = read_results(path), path.name
-        self.experiment, self.earlier = self.results.experiment, None
-        if earlier is not None and self._missing(earlier.experiment):
-            self.experiment, self.earlier = earlier.experiment, earlier
-
-    def _missing(self, experiment: Experiment) -> list[str]:
-        cells = itertools.product(experiment.variants, experiment.methods)
-        return [f"{v.name} {m.title}" for v, m in cells if (v.name, m.name) not in self.results.cells]
-
-    @property
-    def missing(self) -> list[str]:
-        """What numbers of the earlier source are used for."""
-        return [] if self.earlier is None else self._missing(self.experiment)
+    def __init__(self, path: Path) -> None:
+        self.results = read_results(path)
+        self.experiment = self.results.experiment
 
     def get(self, variant: str, method: str, measure: str) -> Measured | None:
         """See `Source`."""
-        cell = self.results.cells.get((variant, method))
-        if cell is None and self.earlier is not None:
-            return self.earlier.get(variant, method, measure)
-        return _of_cell(self.results, cell, measure)
+        return _of_cell(self.results, self.results.cells.get((variant, method)), measure)
 
     def sweep(self, variant: str, method: str, measure: str) -> dict[float, Measured]:
         """See `Source`."""
@@ -91,8 +72,6 @@ class ResultsSource(Source):
             for (place, name), cell in study.cells.items()
             if (place, name.partition("=")[0]) == (variant, method)
         }
-        if not found and self.earlier is not None:
-            return self.earlier.sweep(variant, method, measure)
         return {aversion: one for aversion, one in found.items() if one is not None}
 
 
@@ -110,46 +89,3 @@ def _of_cell(results: Results, cell: Cell | None, measure: str) -> Measured | No
     if values is None or not len(values):
         return None
     return Measured(*iqm_over_seeds(values), seeds=len(values), rate=rate)
-
-
-_NUMBER = r"-?[\d.]+(?:e-?\d+)?"
-_CELL = re.compile(rf"({_NUMBER}) \[({_NUMBER}), ({_NUMBER})\]( %)?")
-
-
-class PageSource(Source):
-    """From the tables of a page that `steadyrl reproduce` wrote before there were results files: means over seeds."""
-
-    def __init__(self, path: Path, name: str, seeds: int) -> None:
-        self.experiment, self.origin, self._seeds = load_experiment(name), path.name, seeds
-        self._rows: dict[tuple[str, str], dict[str, Measured]] = {}
-        heading: list[str] = []
-        for line in path.read_text().splitlines():
-            cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
-            if cells[1:2] == ["method"]:
-                heading = [re.sub(r"\bGD$", DISCOUNTED_GD, cell) for cell in cells]  # As tables call it now.
-            elif heading and len(cells) == len(heading):
-                self._rows[cells[0], cells[1]] = {
-                    name: self._measured(match)
-                    for name, cell in zip(heading, cells, strict=True)
-                    if (match := _CELL.fullmatch(cell))
-                }
-
-    def _measured(self, match: re.Match[str]) -> Measured:
-        scale = 0.01 if match[4] else 1.0
-        return Measured(*(float(match[part]) * scale for part in (1, 2, 3)), self._seeds, bool(match[4]))
-
-    def _title(self, method: str) -> str:
-        return next((one.title for one in self.experiment.methods if one.name == method), method)
-
-    def get(self, variant: str, method: str, measure: str) -> Measured | None:
-        """See `Source`."""
-        return self._rows.get((variant, self._title(method)), {}).get(measure)
-
-    def sweep(self, variant: str, method: str, measure: str) -> dict[float, Measured]:
-        """See `Source`."""
-        title = re.compile(rf"{re.escape(self._title(method))} ({_NUMBER})")
-        return {
-            float(match[1]): row[measure]
-            for (place, name), row in self._rows.items()
-            if place == variant and (match := title.fullmatch(name)) and measure in row
-        }

@@ -10,18 +10,15 @@ from pathlib import Path
 from textwrap import indent
 
 from steadyrl.reports.final_table import final_section
-from steadyrl.reports.measures import DISCOUNTED_GD
 from steadyrl.reports.results.draw import draw_results
 from steadyrl.reports.results.file import read_results
 from steadyrl.reports.results.results import Results
 from steadyrl.reports.seed_statistics import CONCLUSIVE_SEEDS, COVERAGE
 from studies.markdown_page import fill, table
 from studies.paper_claims.claims_file import Domain
-from studies.paper_claims.measured import Measured, PageSource, ResultsSource, Source
+from studies.paper_claims.measured import Measured, ResultsSource
 from studies.paper_claims.rules import HOLDS, NOT_RUN, ONLY, OTHER, VERDICTS, Claim, Judged, Tried, judge
 
-MAZE_SEEDS = 10
-"""Of the page on the maze, which was written before there were results files."""
 START, END = "<!-- paper results: python -m studies.paper_claims -->", "<!-- end of paper results -->"
 PICTURES = {
     "learning_curves.png": ".png",
@@ -50,23 +47,16 @@ def results_file(folder: Path, domain: str) -> Path:
     return folder / f"{domain}.json.gz"
 
 
-def source_of(folder: Path, domain: str) -> Source | None:
-    """The numbers of a domain: of its results file and, for the maze, of its earlier page; None if there are none."""
-    has_page = domain == "maze" and (folder / "maze.md").is_file()
-    earlier = PageSource(folder / "maze.md", domain, MAZE_SEEDS) if has_page else None
-    if results_file(folder, domain).is_file():
-        return ResultsSource(results_file(folder, domain), earlier)
-    return earlier
-
-
 class Pages:
     """Everything that is written, for one folder of results."""
 
     def __init__(self, folder: Path, domains: dict[str, Domain], claims: Sequence[Claim]) -> None:
         self.folder, self.domains = folder, domains
-        self.sources = {name: source_of(folder, name) for name in domains}
+        self.sources = {
+            name: ResultsSource(results_file(folder, name)) for name in domains if results_file(folder, name).is_file()
+        }
         self.judged = {
-            name: [judge(c, self.sources[name], domain.choices) for c in claims if c.domain == name]
+            name: [judge(c, self.sources.get(name), domain.choices) for c in claims if c.domain == name]
             for name, domain in domains.items()
         }
 
@@ -92,51 +82,46 @@ class Pages:
         return [str(counts[verdict] or "") for verdict in VERDICTS]
 
     def _section(self, domain: Domain) -> str:
-        rows = [self._row(judged) for judged in self.judged[domain.name]]
+        judged = self.judged[domain.name]
         parts = [
             f"## {domain.title}",
             self._origin(domain),
-            table(["claim", "paper", "verdict", "numbers", "seeds", "figure"], rows),
+            table(
+                ["claim", "paper", "verdict", "as printed", "with other settings", "seeds", "figure"],
+                [self._row(one) for one in judged],
+            ),
         ]
-        source = self.sources[domain.name]
-        if isinstance(source, ResultsSource) and (finals := final_section(source.results)):
+        if others := [row for one in judged for row in _rows_of_other_settings(one)]:
+            parts += [
+                f"### Numbers with other settings: {domain.title}",
+                table(["claim", "settings", "true?", "numbers"], others),
+            ]
+        if source := self.sources.get(domain.name):
+            finals = final_section(source.results)
             parts.append(finals.replace("## Final policies", f"### Final policies: {domain.title}"))
             parts.append(self._pictures(domain, source.results))
         return "\n\n".join(part for part in parts if part)
 
     def _origin(self, domain: Domain) -> str:
-        source = self.sources[domain.name]
-        if source is None:
+        if domain.name not in self.sources:
             return f"Not run yet. To train it: `steadyrl reproduce {domain.name}`."
-        link = f"[{source.origin}]({source.origin})"
-        if not isinstance(source, ResultsSource):
-            return fill(
-                f"Numbers are means over {MAZE_SEEDS} seeds, from the tables of {link}, which has the settings and "
-                f"figures too. To train it: `steadyrl reproduce {domain.name}`.",
-                110,
-            )
-        made = source.results.provenance
-        lines = [
-            f"Numbers are interquartile means over seeds, from {link} (runs until {made.date}"
-            + f", {short_commits(made.commit)}" * bool(made.commit)
-            + "). "
-            + _earlier(source)
-            + "To draw its tables and figures, and to train it:",
-        ]
-        commands = f"steadyrl reproduce {domain.name} --from docs/results/{source.origin}\n{made.command}"
-        return f"{fill(lines[0], 110)}\n\n{indent(commands, '    ')}"
+        file, made = results_file(self.folder, domain.name).name, self.sources[domain.name].results.provenance
+        commits = f", {short_commits(made.commit)}" * bool(made.commit)
+        text = (
+            f"Numbers are interquartile means over seeds, from [{file}]({file}) (runs until {made.date}{commits}). To "
+            "draw its tables and figures, and to train it:"
+        )
+        commands = f"steadyrl reproduce {domain.name} --from docs/results/{file}\n{made.command}"
+        return f"{fill(text, 110)}\n\n{indent(commands, '    ')}"
 
     def _row(self, judged: Judged) -> list[str]:
-        claim = judged.claim
+        claim, printed = judged.claim, [tried for tried in judged.tried if tried.printed]
         seeds = sorted({count for tried in judged.tried for count in tried.seeds})
         shown = "" if not seeds else f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
         figure = f"[figure]({claim.figure})" if judged.tried and (self.folder / claim.figure).is_file() else ""
-        numbers = " ".join(
-            (f"**Other settings ({ANSWERS[tried.answer]}):** " * (not tried.printed)) + _numbers(tried)
-            for tried in judged.tried
-        )
+        others = "; ".join(f"{label}: {ANSWERS[tried.answer]}" for label, tried in _other_settings(judged))
         verdict = judged.verdict if judged.verdict == NOT_RUN else f"**{judged.verdict}**"
-        return [claim.text, claim.paper, verdict, numbers, shown, figure]
+        return [claim.text, claim.paper, verdict, " ".join(map(_numbers, printed)), others, shown, figure]
 
     def _pictures(self, domain: Domain, results: Results) -> str:
         """Those that are drawn from these results: others of the same names are of earlier runs."""
@@ -153,7 +138,7 @@ class Pages:
         """The table in the project's README: the risk-neutral method, MG as printed, and MG with other settings."""
         rows = []
         for name, domain in self.domains.items():
-            source, judged = self.sources[name], self.judged[name]
+            source, judged = self.sources.get(name), self.judged[name]
             held, with_others = (
                 f"{sum(one.verdict in verdicts for one in judged)} of {len(judged)}"
                 for verdicts in ((HOLDS, ONLY), (OTHER,))
@@ -163,18 +148,10 @@ class Pages:
             for variant in source.experiment.variants:
                 label = domain.title if len(source.experiment.variants) == 1 else f"{domain.title}, {variant.name}"
                 rows.append([label, *_compared(source, domain, variant.name), held, with_others])
-        waiting = [domain.title for name, domain in self.domains.items() if self.sources[name] is None]
+        waiting = [domain.title for name, domain in self.domains.items() if name not in self.sources]
         rows += [[f"{NOT_RUN}: {', '.join(waiting)}", *[""] * 6]] if waiting else []
         held = ["claims that hold as printed", "only with other settings"]
         return table(["environment", "seeds", "return", "Gini deviation", "what to look at", *held], rows)
-
-
-def _earlier(source: ResultsSource) -> str:
-    """A sentence on what comes from the earlier page, if something does."""
-    if source.earlier is None:
-        return ""
-    link = f"[{source.earlier.origin}]({source.earlier.origin})"
-    return f"Not in it yet, and means from the earlier tables of {link} instead: {', '.join(source.missing)}. "
 
 
 def _seeds_rule() -> str:
@@ -188,6 +165,19 @@ def short_commits(commits: str) -> str:
     return f"commit{'s' * (len(found) > 1)} {', '.join(number[:10] + plus + note for number, plus, note in found)}"
 
 
+def _other_settings(judged: Judged) -> list[tuple[str, Tried]]:
+    """What was tried with other settings, by the methods that have them."""
+    printed = {title for tried in judged.tried if tried.printed for title in tried.titles}
+    others = [tried for tried in judged.tried if not tried.printed]
+    return [(", ".join(title for title in tried.titles if title not in printed), tried) for tried in others]
+
+
+def _rows_of_other_settings(judged: Judged) -> list[list[str]]:
+    return [
+        [judged.claim.text, label, ANSWERS[tried.answer], _numbers(tried)] for label, tried in _other_settings(judged)
+    ]
+
+
 def _numbers(tried: Tried) -> str:
     parts = []
     for (variant, measure), shown in tried.numbers.items():
@@ -196,7 +186,7 @@ def _numbers(tried: Tried) -> str:
     return ". ".join(parts) + "."
 
 
-def _compared(source: Source, domain: Domain, variant: str) -> list[str]:
+def _compared(source: ResultsSource, domain: Domain, variant: str) -> list[str]:
     """Seeds, return, Gini deviation and what to look at: as printed, and with the last other settings that were run."""
     pairs = [(choice.get(domain.neutral, domain.neutral), choice["mg"]) for choice in domain.choices]
     others = [pair for pair in pairs[1:] if source.get(variant, pair[1], domain.look) is not None]
@@ -204,9 +194,8 @@ def _compared(source: Source, domain: Domain, variant: str) -> list[str]:
     methods = [m for m in dict.fromkeys(m for pair in (*pairs[:1], *others[-1:]) for m in pair) if m in titles]
     if not methods:
         return ["", f"{NOT_RUN}: the risk-neutral method and MG", "", ""]
-    final = isinstance(source, ResultsSource) and not source.missing
-    measures = ["final return", "final GD"] if final else ["return", f"exact {DISCOUNTED_GD}"]
-    found = {m: [source.get(variant, method, m) for method in methods] for m in (*measures, domain.look)}
+    measures = ("final return", "final GD", domain.look)
+    found = {measure: [source.get(variant, method, measure) for method in methods] for measure in measures}
     seeds = sorted({one.seeds for numbers in found.values() for one in numbers if one is not None})
     cells = [", ".join(_plain(one) for one in numbers if one is not None) for numbers in found.values()]
     returns = zip(methods, found[measures[0]], strict=True)

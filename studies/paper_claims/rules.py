@@ -18,6 +18,7 @@ HOLDS, ONLY, OTHER = "holds", "holds as printed only", "holds with other setting
 FAILS, OPEN, NOT_RUN = "does not hold", "inconclusive", "not run yet"
 VERDICTS = (HOLDS, ONLY, OTHER, FAILS, OPEN, NOT_RUN)
 KINDS = ("above", "below", "more", "less", "at_least", "apart")
+SHARED = "lambdas that both methods have tried"
 WORKS = {"goal": ("above", 0.9), "red visit": ("below", 0.1)}
 """When a lambda works in the maze: measure -> condition."""
 
@@ -68,6 +69,12 @@ class Tried:
     seeds: tuple[int, ...] = ()
     printed: bool = True
     """Whether the settings are those that the paper prints."""
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """The methods that were compared, each once."""
+        by_measure = [shown for (_, measure), shown in self.numbers.items() if measure != SHARED]
+        return tuple(dict.fromkeys(title for shown in by_measure for title in shown))
 
 
 @dataclass(frozen=True)
@@ -158,7 +165,7 @@ class _Judging:
         for one, other in itertools.combinations(methods, 2):
             shared = sorted(working[one].keys() & working[other].keys())
             answers.append(_differ(working[one], working[other], shared))
-            shown = self.numbers.setdefault((c.variant, "lambdas that both methods have tried"), {})
+            shown = self.numbers.setdefault((c.variant, SHARED), {})
             shown[f"{self.titles[one]} and {self.titles[other]}"] = _listed(shared)
         return disjunction(answers)
 

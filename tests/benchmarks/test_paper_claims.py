@@ -13,7 +13,7 @@ from steadyrl.reports.results.file import write_results
 from steadyrl.reports.tables import columns_of
 from steadyrl.runs.experiment import load_experiment, names
 from studies.paper_claims.claims_file import read_claims
-from studies.paper_claims.measured import Measured, PageSource, ResultsSource
+from studies.paper_claims.measured import Measured, ResultsSource
 from studies.paper_claims.page import Pages, draw_figures, short_commits, with_block
 from studies.paper_claims.rules import (
     FAILS,
@@ -177,14 +177,6 @@ def test_lambdas_are_compared_where_both_methods_have_tried_them(mg, td3, verdic
         assert tried.numbers["", "lambdas that both methods have tried"] == {"MG printed and TD3": shared}
 
 
-def test_numbers_of_the_earlier_page_on_the_maze():
-    source = PageSource(RESULTS / "maze.md", "maze", 10)
-    assert source.get("goal 20", "mg", "white path so far") == Measured(0.36, 0.36, 0.36, 10, True)
-    assert source.get("goal 40", "mg_printed", "exact discounted GD") == Measured(5.04, 3.11, 6.35, 10, False)
-    assert source.get("goal 20", "mg=1.4", "goal") is None
-    assert source.sweep("goal 20", "tamar_calibrated", "goal")[1e-5].value == 1.0
-
-
 def test_lambdas_of_other_settings_are_those_of_other_methods():
     claim = Claim("half_cheetah", "lambdas", "App.", "x.png", (Condition("apart", "mg", "goal", than=("td3",)),))
     source = Sweeps(mg_printed={1.0: UNDECIDED}, mg_by_step={1.0: WORKS}, td3={1.0: FAILING})
@@ -193,25 +185,16 @@ def test_lambdas_of_other_settings_are_those_of_other_methods():
     assert [(tried.printed, tried.answer) for tried in judged.tried] == [(True, None), (False, True)]
 
 
-def test_numbers_of_both_studies_of_lambdas_and_of_an_earlier_page(tmp_path):
-    maze = example_results("maze", seeds=1)
-    for key in [key for key in maze.cells if key[1] == "mg"]:
-        del maze.cells[key]
+def test_numbers_of_both_studies_of_lambdas(tmp_path):
     studies = {
         field: example_results("maze", seeds=5, evaluated=False, study=name)
         for field, name in (("sweep", "sensitivity"), ("lambda_curves", "lambda_curves"))
     }
-    write_results(dataclasses.replace(maze, **studies), tmp_path / "maze.json.gz")
+    write_results(dataclasses.replace(example_results("maze", seeds=1), **studies), tmp_path / "maze.json.gz")
     source = ResultsSource(tmp_path / "maze.json.gz")
     assert [*source.sweep("goal 20", "mvo", "goal")] == [0.6, 0.8, 1.0, 1.2]
     assert [*source.sweep("goal 40", "mvo_calibrated", "goal")] == [1e-4, 1e-3, 0.01, 0.015, 0.1, 1.0]
     assert source.sweep("goal 40", "mvo", "goal") == {}
-    assert source.get("goal 20", "mg", "return") is None
-    earlier = PageSource(RESULTS / "maze.md", "maze", 10)
-    both = ResultsSource(tmp_path / "maze.json.gz", earlier)
-    assert both.missing == ["goal 20 MG", "goal 40 MG"]
-    assert both.get("goal 20", "mg", "return") == earlier.get("goal 20", "mg", "return")
-    assert both.get("goal 20", "mvo", "return") == source.get("goal 20", "mvo", "return")
 
 
 @pytest.fixture(scope="module")
@@ -242,9 +225,11 @@ def test_numbers_of_a_results_file(published):
 def test_the_page_and_the_table_of_a_results_file(published):
     pages = Pages(published, *read_claims())
     page, table = pages.claims_page(), pages.readme_table()
-    row = next(line for line in page.splitlines() if "less than the risk-neutral PPO" in line and "%" in line)
-    assert "| **holds** |" in row
-    assert "MG printed 1 [1, 1] %; PPO printed 40 [40, 40] %" in row
+    row, *others = [line for line in page.splitlines() if "less than the risk-neutral PPO" in line and "%" in line]
+    assert "| **holds** | visiting, HalfCheetah: MG printed 1 [1, 1] %; PPO printed 40 [40, 40] %. |" in row
+    assert "| MG unbiased: true; MG, PPO: true | 5 |" in row
+    assert [line.split(" | ")[1:3] for line in others] == [["MG unbiased", "true"], ["MG, PPO", "true"]]
+    assert "MG unbiased 1 [1, 1] %; PPO printed 40 [40, 40] %." in others[0]
     row = next(line for line in page.splitlines() if "less than TD3 |" in line and "%" in line)
     assert "| **inconclusive** |" in row
     assert "### Final policies: HalfCheetah" in page
