@@ -175,7 +175,7 @@ def each_seed(runs: Sequence[dict[str, Any]], domain: str) -> str:
 
 def settings_list(runs: Sequence[dict[str, Any]], domain: str) -> str:
     """Budget, seeds and settings."""
-    plan, seeds = PLAN["domains"][domain], seeds_of(domain)
+    plan, seeds = PLAN["domains"][domain], [one["seed"] for one in runs if one["domain"] == domain]
     budget = f"{plan['episodes']:,} episodes" if "episodes" in plan else f"{plan['timesteps']:,} steps"
 
     def written(settings: dict[str, Any]) -> str:
@@ -185,7 +185,7 @@ def settings_list(runs: Sequence[dict[str, Any]], domain: str) -> str:
     lines += [
         f"- {method}: {written(plan['methods'][method])}" for method in runs_of(runs, domain) if plan["methods"][method]
     ]
-    return f"{budget}; seeds {seeds[0]} to {seeds[-1]}. Settings that are not the defaults:\n\n{chr(10).join(lines)}"
+    return f"{budget}; seeds {min(seeds)} to {max(seeds)}. Settings that are not the defaults:\n\n{chr(10).join(lines)}"
 
 
 def section(runs: Sequence[dict[str, Any]], domain: str) -> str:
