@@ -59,24 +59,24 @@ def row(agent: steadyrl.PPO, shift: float, episodes: int) -> tuple[list[str], li
 
 
 def outcome(rows: Sequence[tuple[list[str], list[float]]], best: Sequence[int]) -> str:
-    """Which landing the objective prefers, and how much it loses with others."""
-    parts = []
+    """Which landing the objective prefers with each lambda, by how much, and which is the next best."""
+    (first, at_first), parts = rows[0], []
     for k in dict.fromkeys(best):
-        lambdas = ", ".join(f"{each:g}" for each, place in zip(LAMBDAS, best, strict=True) if place == k)
-        parts.append(f"for the shift of {rows[k][0][0]} ({rows[k][0][2]} landed left) with lambda {lambdas}")
-
+        columns = [column for column, place in enumerate(best) if place == k]
+        lambdas = ", ".join(f"{LAMBDAS[column]:g}" for column in columns)
+        gains = ", ".join(f"{rows[k][1][column] - at_first[column]:.0f}" for column in columns)
+        parts.append(
+            f"With lambda {lambdas} it is the one that is left in {rows[k][0][2]} of flights, "
+            f"by {gains} higher than with {first[2]}."
+        )
     lost = {
         k: [rows[place][1][column] - rows[k][1][column] for column, place in enumerate(best)]
         for k in range(len(rows))
         if k not in best
     }
-
-    def lower(k: int) -> str:
-        shift, landed, left = rows[k][0][:3]
-        return f"{shift} ({landed} landed, {left} left), {min(lost[k]):.0f} to {max(lost[k]):.0f} lower"
-
-    second, last = (choose(lost, key=lambda k: max(lost[k])) for choose in (min, max))
-    return f"E - lambda D is highest {' and '.join(parts)}. The next best is {lower(second)}; the worst {lower(last)}."
+    second = min(lost, key=lambda k: max(lost[k]))
+    near = f"The one with {rows[second][0][2]} is {min(lost[second]):.0f} to {max(lost[second]):.0f} lower."
+    return f"Which landing has the highest E - lambda D? {' '.join(parts)} {near}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -99,9 +99,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 {outcome(rows, best)}
 
-A learned landing, moved sideways: PPO learned to land ({args.training:,} episodes, seed {args.seed}), and its policy
-then saw a shifted horizontal position. {args.episodes} episodes for each shift; return and GD are undiscounted. In each
-column the highest number is in bold.
+PPO, which has no preference, learned to land ({args.training:,} episodes, seed {args.seed}). Then its policy was shown
+the lander farther right than it was, by the shift in the table, so that it landed as much farther left. So these are
+the landings of one policy, moved, and not what is learned for each side. {args.episodes} episodes for each shift;
+return and GD are undiscounted. In each column the highest number is in bold.
 
 {table(head, lines, left=0)}
 

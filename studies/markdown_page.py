@@ -20,9 +20,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int | None =
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def wrap(page: str) -> str:
-    """The page with prose and list items in lines of at most WIDTH characters; all else stays as it is."""
-    return "\n\n".join(map(_wrap_paragraph, page.strip("\n").split("\n\n"))) + "\n"
+def wrap(page: str, width: int = WIDTH) -> str:
+    """The page with prose and list items in lines of at most `width` characters; all else stays as it is."""
+    return "\n\n".join(_wrap_paragraph(text, width) for text in page.strip("\n").split("\n\n")) + "\n"
 
 
 def fill(text: str, width: int = WIDTH, indent: str = "") -> str:
@@ -37,11 +37,11 @@ def fill(text: str, width: int = WIDTH, indent: str = "") -> str:
     return filled
 
 
-def _wrap_paragraph(text: str) -> str:
+def _wrap_paragraph(text: str, width: int) -> str:
     if text[0] == "-":
         items = text.removeprefix("- ").split("\n- ")
-        return "\n".join(fill(f"- {item}", indent="  ") for item in items)
-    return text if text[0] in "|#! " else fill(text)
+        return "\n".join(fill(f"- {item}", width, indent="  ") for item in items)
+    return text if text[0] in "|#! " else fill(text, width)
 
 
 def provenance() -> dict[str, str]:

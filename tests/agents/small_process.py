@@ -65,16 +65,18 @@ def line_case():
 
 
 class SmallProcess(gym.Env):
-    """Something to make agents for: its episodes are played by `small_case`."""
+    """Something to make agents for: its episodes are played by a `Case`."""
 
-    observation_space, action_space = Discrete(STATES), Discrete(ACTIONS)
+    def __init__(self, mdp):
+        self.mdp = mdp
+        self.observation_space, self.action_space = Discrete(mdp.n_states), Discrete(mdp.n_actions)
 
     @property
     def finite_model(self):
-        return Model(small_mdp())
+        return Model(self.mdp)
 
 
-# Whole updates of agents, for any batch of episodes that `small_case` has played.
+# Whole updates of agents, for any batch of episodes that a `Case` has played, `small_case` if none is given.
 
 N = 5
 """Episodes in a batch."""
@@ -91,13 +93,13 @@ def arbitrary_state(critic, **known):
     return state._replace(parameters=jnp.asarray(quantiles, jnp.float32), scale=scale, **known)
 
 
-def small_agent(kind, gamma, **settings):
-    """The algorithm of an agent, and a learner at the policy of `small_case`, with arbitrary values and quantiles."""
+def small_agent(kind, of, n, **settings):
+    """The algorithm of an agent, and a learner at the policy of a `Case`, with arbitrary values and quantiles."""
     known = {field.name for field in dataclasses.fields(kind.settings_class(settings))}
     one_step = {name: value for name, value in ONE_STEP.items() if name in known}
-    agent = kind(SmallProcess, gamma=gamma, episodes_per_update=N, **one_step, **settings)
-    theta = jnp.asarray(small_case(gamma).logits, jnp.float32)
-    phi = jnp.linspace(-1, 2, STATES) if isinstance(agent.learner.phi, jax.Array) else agent.learner.phi
+    agent = kind(lambda: SmallProcess(of.mdp), gamma=of.gamma, episodes_per_update=n, **one_step, **settings)
+    theta = jnp.asarray(of.logits, jnp.float32)
+    phi = jnp.linspace(-1, 2, of.mdp.n_states) if isinstance(agent.learner.phi, jax.Array) else agent.learner.phi
     learner, critic = agent.learner._replace(theta=theta, phi=phi), agent.algorithm.critic
     if isinstance(critic, RiskCritic):
         learner = learner._replace(risk=arbitrary_state(critic))
@@ -109,26 +111,27 @@ def _moves(algorithm, learner, batches):
     return jax.vmap(lambda batch: algorithm.update(learner, batch)[0].theta - learner.theta)(batches)
 
 
-def updates(kind, gamma, remembered=None, **settings):
-    """[batches, S * A]: sum_it weight_it score_it / N, as an agent's update sums it.
+def updates(kind, gamma, remembered=None, of=None, n=N, **settings):
+    """[batches, S * A]: sum_it weight_it score_it / n, as an agent's update sums it.
 
     `remembered` is what its critic knows of earlier returns.
     """
-    algorithm, learner = small_agent(kind, gamma, **settings)
+    of = small_case(gamma) if of is None else of
+    algorithm, learner = small_agent(kind, of, n, **settings)
     if remembered is not None:
         learner = learner._replace(risk=learner.risk._replace(**remembered))
-    batches = jax.tree.map(lambda x: x.reshape(-1, N, *x.shape[1:]), small_case(gamma).batch)
+    batches = jax.tree.map(lambda x: x.reshape(-1, n, *x.shape[1:]), of.batch)
     if algorithm.batch_kind == "batch":
         return rows(_moves(algorithm, learner, batches))
-    steps, count = batches.steps, len(batches.returns)
+    steps, (count, horizon) = batches.steps, (len(batches.returns), of.mdp.horizon)
     episodes = EpisodeBatch(
         observations=steps.observations,
-        actions=steps.pairs % ACTIONS,
+        actions=steps.pairs % of.mdp.n_actions,
         rewards=steps.rewards,
         mask=steps.mask,
-        last_observations=jnp.zeros((count, N), int),
-        terminated=jnp.ones((count, N), bool),
-        discounts=jnp.broadcast_to(gamma ** jnp.arange(HORIZON), (count, HORIZON)),
+        last_observations=jnp.zeros((count, n), int),
+        terminated=jnp.ones((count, n), bool),
+        discounts=jnp.broadcast_to(gamma ** jnp.arange(horizon), (count, horizon)),
     )
     # PPO's objective is a mean over steps.
     return rows(_moves(algorithm, learner, episodes)) * rows(batches.lengths.mean(axis=-1))

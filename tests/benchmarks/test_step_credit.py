@@ -44,3 +44,21 @@ def test_a_run_is_recorded_once_and_is_on_the_page(tmp_path, monkeypatch, capsys
     assert "## Two sides" in page
     assert "## Guarded Maze" not in page
     assert f"| PPO | 1 | {runs[0]['return']:.4g} (" in page
+    assert "- MG by step: `risk_aversion=1.0`\n" in page
+
+
+def made_up(domain, method, seed, rate):
+    return {"domain": domain, "method": method, "seed": seed, "return": 1.0, "gini_deviation": 2.0, "metrics": rate}
+
+
+def test_of_few_seeds_each_is_on_the_page_and_of_many_those_in_the_noise():
+    rates = {10: 0.013, 11: 0.76}
+    few = [made_up("swimmer", "PPO", seed, {"visiting_rate": x, "distance": 1.0}) for seed, x in rates.items()]
+    assert step_credit.each_seed(few, "swimmer").splitlines()[-1] == "- PPO: 0.013, 0.76"
+    assert step_credit.table(few, "swimmer").splitlines()[0].endswith("| visiting rate below 2% |")
+    assert step_credit.table(few, "swimmer").splitlines()[-1].endswith("| 1 of 2 |")
+    rates = {50: 0.0, 51: 0.92, 52: 0.0, 53: 0.61}
+    many = [made_up("two_sides", "PPO", seed, {"visiting_rate": x, "position": 1.0}) for seed, x in rates.items()]
+    assert (
+        step_credit.each_seed(many, "two_sides").splitlines()[-1] == "- PPO: always 0 with 2 of 4; 0.92 (51), 0.61 (53)"
+    )
