@@ -184,7 +184,7 @@ def _traced(name: str, what: str, function: Callable[..., Any], *arguments: Any)
 
 def _state_dtypes(name: str, first: Any, later: Any) -> Any:
     """The dtype of each part of a state: that after a step, if the one after a reset can be converted without loss."""
-    if str(jax.tree.structure(first)) != str(jax.tree.structure(later)):
+    if jax.tree.structure(first) != jax.tree.structure(later):
         raise ValueError(f"{name}: the state after reset and after step have different structures. Return the same.")
 
     def dtype(path: Any, before: Any, after: Any) -> Any:
