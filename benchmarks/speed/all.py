@@ -47,10 +47,10 @@ PARTS = (
     Part("start", 20, 20),
     Part("workers", 25, 25),
     Part("ppo", 110, 40),
-    Part("collect", 90, 60),
+    Part("collect", 110, 80),
     Part("off_policy", 150, 40),
     Part("worlds", 320, 110),
-    Part("scaling", 120, 120),
+    Part("scaling", 110, 110),
 )
 
 
