@@ -2,13 +2,12 @@
 
     python -m benchmarks.speed.all [--minutes 15] [--only PART ...] [--no-peers] [--page]
 
-`make bench` runs this. Results are kept in docs/results/benchmarks.json, so that a part can be measured again alone;
-`--page` only writes the page from them. The peers are installed once, in environments of their own. A part that would
-not end in time is left out, which is said; a machine that is busy gets a warning, because every number would be too
-small. `many_seeds` takes 15 minutes alone, so it is measured on request only: `--only many_seeds --minutes 20`.
+`make bench` runs this. Results are kept in docs/results/benchmarks.json as they are measured, so that a part can be
+measured again alone; `--page` only writes the page from them. The peers are installed once, in environments of their
+own, which does not count. A part that would not end in time is left out, which is said; a machine that is busy gets a
+warning, because every number would be too small.
 
-A part is a module of this folder with a function `rows(peers)`, which yields rows (`table.py`); `worlds` and
-`many_seeds` are both `worlds.py`, with one seed and with 16.
+A part is a module of this folder with a function `rows(peers)`, which yields rows (`table.py`).
 """
 
 from __future__ import annotations
@@ -16,12 +15,13 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import datetime
-import importlib.util
+import importlib
 import json
 import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,8 +30,8 @@ from benchmarks.speed import page, scaling
 from benchmarks.speed.table import Row, as_text
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results" / "benchmarks.json"
-BUSY = 0.5
-"""A load average above which a machine counts as busy."""
+BUSY = 0.25
+"""How many cores other programs may use on a machine that does not count as busy."""
 
 
 class Part(NamedTuple):
@@ -45,42 +45,36 @@ class Part(NamedTuple):
 PARTS = (
     Part("maze", 20, 20),
     Part("start", 20, 20),
-    Part("workers", 30, 30),
-    Part("ppo", 140, 40),
-    Part("collect", 110, 60),
-    Part("worlds", 170, 60),
-    Part("off_policy", 280, 60),
+    Part("workers", 25, 25),
+    Part("ppo", 110, 40),
+    Part("collect", 110, 80),
+    Part("off_policy", 150, 40),
+    Part("worlds", 320, 110),
     Part("scaling", 110, 110),
 )
-ON_REQUEST = (Part("many_seeds", 900, 400),)
-SEEDS = {"worlds": 1, "many_seeds": 16}
-"""The parts that are `worlds.py`, and for how many seeds."""
 
 
 def rows_of(part: str, peers: bool) -> Iterator[Row]:
     """The rows of a part."""
-    if part in SEEDS:
-        yield from worlds_rows(peers, SEEDS[part])
-        return
     yield from importlib.import_module(f"benchmarks.speed.{part}").rows(peers)
 
 
-def worlds_rows(peers: bool, seeds: int) -> Iterator[Row]:
-    """Environments in JAX: seconds a seed until a threshold is reached, compilation included and apart."""
-    worlds: Any = importlib.import_module("benchmarks.speed.worlds")
-    learners = list(worlds.NAMES) if peers else ["ours"]
-    for task in worlds.TASKS:
-        found = list(worlds.rows([task], learners, [seeds]))
-        for key, words in (("seconds_per_seed", ""), ("compiled_per_seed", ", compiled before")):
-            (ours,) = (row[key] for row in found if row["learner"] == "ours")
-            others = {worlds.name(row): row[key] for row in found if row["learner"] != "ours"}
-            many = f"{seeds} seed{'s' * (seeds > 1)}"
-            yield Row(f"PPO solves gymnax {task}, {many}, a seed{words}", "s", ours, others)
+def others_use(seconds: float = 1.0) -> float:
+    """How many cores the programs of this machine keep busy, while this one waits."""
+    before, start = _busy_seconds(), time.perf_counter()
+    time.sleep(seconds)
+    after = _busy_seconds()
+    if before is None or after is None:
+        return os.getloadavg()[0]
+    return (after - before) / (time.perf_counter() - start)
 
 
-def available(part: str) -> bool:
-    """Whether its script is here."""
-    return part in ("scaling", *SEEDS) or importlib.util.find_spec(f"benchmarks.speed.{part}") is not None
+def _busy_seconds() -> float | None:
+    """Seconds that all cores together have been busy since the machine started; None if it does not say."""
+    with suppress(OSError):
+        user, nice, system, _, _, irq, softirq, steal = map(int, Path("/proc/stat").read_text().split()[1:9])
+        return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+    return None
 
 
 def read() -> dict[str, Any]:
@@ -95,17 +89,24 @@ def keep(results: dict[str, Any]) -> None:
 
 
 def measure(part: str, peers: bool, results: dict[str, Any]) -> None:
-    """Measure a part, and put what it returns into the results."""
-    load, today = os.getloadavg()[0], datetime.date.today().isoformat()
+    """Measure a part, and put what it returns into the results, row by row."""
+    load, today = others_use(), datetime.date.today().isoformat()
+    if load > BUSY:
+        print(f"Warning: other programs use {load:.1f} cores, so {part} will be too slow.", file=sys.stderr)
     if part == "scaling":
         results |= {"scaling": [], "scaling_load": load, "scaling_measured": today}
         for series in scaling.measure():
             results["scaling"].append(series._asdict())
             keep(results)
         return
-    command = f"python -m benchmarks.speed.{'worlds' if part in SEEDS else part}"
-    kept = [dataclasses.replace(row, load=load, measured=today, command=command) for row in rows_of(part, peers)]
-    results["rows"][part] = [dataclasses.asdict(row) for row in kept]
+    command, measured = f"python -m benchmarks.speed.{part}", dict[str, Any]()
+    earlier = {row["name"]: row for row in results["rows"].get(part, [])}
+    for row in rows_of(part, peers):
+        found = dataclasses.replace(row, load=load, measured=today, command=command)
+        measured[row.name] = dataclasses.asdict(found)
+        results["rows"][part] = list((earlier | measured).values())
+        keep(results)
+    results["rows"][part] = list(measured.values())
 
 
 def run(parts: Sequence[Part], peers: bool, minutes: float, results: dict[str, Any]) -> list[str]:
@@ -129,28 +130,28 @@ def run(parts: Sequence[Part], peers: bool, minutes: float, results: dict[str, A
 
 def all_rows(results: dict[str, Any]) -> list[Row]:
     """In the order of the parts."""
-    order = [part.module for part in (*PARTS, *ON_REQUEST)]
-    return [Row(**row) for part in order for row in results["rows"].get(part, [])]
+    return [Row(**row) for part in PARTS for row in results["rows"].get(part.module, [])]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print the table and write the page."""
-    by_default, known = ([part.module for part in parts] for parts in (PARTS, (*PARTS, *ON_REQUEST)))
+    known = [part.module for part in PARTS]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=15, help="at most so long, without installing peers")
-    parser.add_argument("--only", nargs="+", choices=known, default=by_default, help="these parts")
+    parser.add_argument("--only", nargs="+", choices=known, default=known, help="these parts")
     parser.add_argument("--no-peers", action="store_true", help="ours and limits alone")
     parser.add_argument("--page", action="store_true", help="write the page from what was measured before")
     options = parser.parse_args(arguments)
-    results, left_out, load = read(), list[str](), os.getloadavg()[0]
+    results, left_out = read(), list[str]()
     if not options.page:
-        print(f"Load average at the start: {load:.1f} on {scaling.CORES} cores.")
-        if load > BUSY:
-            print("Warning: this machine is busy, so all numbers will be too small, and unequally so.", file=sys.stderr)
         if not options.no_peers:
             environment.install()
             rejax_environment.install()
-        parts = [part for part in (*PARTS, *ON_REQUEST) if part.module in options.only and available(part.module)]
+        load = others_use()
+        print(f"Load at the start: {load:.1f} of {scaling.CORES} cores, load average {os.getloadavg()[0]:.1f}.")
+        if load > BUSY:
+            print("Warning: this machine is busy, so all numbers will be too small, and unequally so.", file=sys.stderr)
+        parts = [part for part in PARTS if part.module in options.only]
         left_out = run(parts, not options.no_peers, options.minutes, results)
     rows = all_rows(results)
     print(as_text(rows))

@@ -121,7 +121,7 @@ def peer_rate(name, rounds):
         return float(np.median([json.loads(process.ask("1")) for _ in range(rounds)]))
 
 
-def rows(peers: bool = True, rounds: int = 7) -> Iterator[Row]:
+def rows(peers: bool = True, rounds: int = 5) -> Iterator[Row]:
     """For the table of all benchmarks."""
     theirs: dict[str, dict[str, float]] = {}
     for title, (name, engine, before, peer) in CASES.items():

@@ -28,8 +28,10 @@ HEAD = """# Benchmarks
   times as fast ours is. The limit is what nobody can exceed.
 - Stable-Baselines3, SBX and Rejax have virtual environments of their own, with the same versions of the simulators,
   except that Rejax needs gymnax 0.0.9. In training, the fastest of their variants counts (numbers of threads).
-- Load is the load average of the machine when the measurement began, earlier parts of the same run included. Numbers
-  that were measured beside other programs are too small, and unequally.
+- Load is how many cores other programs used in the second before the measurement. Numbers that were measured beside
+  other programs are too small, and unequally.
+- Sixteen seeds are stopped after 30 seconds of training: where fewer of them reach the threshold, all of them would
+  take longer than the number.
 - Measured: {dates}.
 
 | | measured more often, with details, by |

@@ -108,18 +108,24 @@ def peer_seconds(process):
     return STEPS / json.loads(process.ask(str(STEPS)))
 
 
-def try_variants(library):
-    """(Kind of vector environment, PyTorch's threads) -> seconds of a round.
+def try_variants(library, stack):
+    """(Kind of vector environment, PyTorch's threads) -> seconds of a round; and the process of the fastest.
 
     With more than one thread PyTorch can be slower: the products of acting are small.
     """
     counts = sorted({1, CORES}) if library == "sb3" else [CORES]
-    seconds = {}
-    for variant in product(("DummyVecEnv", "SubprocVecEnv"), counts):
-        with start_peer(library, *variant) as process:
-            process.read_line()
-            seconds[variant] = statistics.median(peer_seconds(process) for _ in range(TRIALS))
-    return seconds
+    kinds = ("DummyVecEnv", "SubprocVecEnv")
+    processes = {variant: stack.enter_context(start_peer(library, *variant)) for variant in product(kinds, counts)}
+    for process in processes.values():
+        process.read_line()
+    seconds = {
+        variant: statistics.median(peer_seconds(process) for _ in range(TRIALS))
+        for variant, process in processes.items()
+    }
+    fastest = processes.pop(min(seconds, key=seconds.get))
+    for process in processes.values():
+        process.read_all()  # Ends it.
+    return seconds, fastest
 
 
 def measure(rounds, peers=PEERS):
@@ -129,18 +135,15 @@ def measure(rounds, peers=PEERS):
         "NumPy": PPOProducts(SHAPE),
         "JAX": PPOProducts(SHAPE, jax.numpy.asarray, jax.jit, jax.block_until_ready),
     }
-    variants = {library: try_variants(library) for library in peers}
     with ExitStack() as stack:
-        processes = {
-            library: stack.enter_context(start_peer(library, *min(seconds, key=seconds.get)))
-            for library, seconds in variants.items()
-        }
+        tried = {library: try_variants(library, stack) for library in peers}
+        variants = {library: seconds for library, (seconds, _) in tried.items()}
+        processes = {library: process for library, (_, process) in tried.items()}
         torch = None
         if peers:
             run = {"measure": "ppo_products", "shape": SHAPE, "threads": CORES, "warm_up": [1]}
             torch = stack.enter_context(environment.start(TURNS, json.dumps(run)))
-            for process in (*processes.values(), torch):
-                process.read_line()
+            torch.read_line()
         turns = []
         for _ in range(WARM_UP + rounds):
             turn = measure_ours(training, physics) | measure_products(libraries)

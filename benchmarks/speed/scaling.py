@@ -162,7 +162,7 @@ def seeds(quick: bool = False) -> Series:
 def workers_series(quick: bool = False) -> Series:
     """See the module."""
     counts = [0, 1] if quick else [0, *sorted({1, 2, CORES, CORES + 1})]
-    rates = workers.measure(1.0, counts, 1 if quick else ROUNDS, 5 if quick else workers.LENGTH)
+    rates = workers.measure(1.0, counts, 1, 5 if quick else workers.LENGTH)
     return Series(
         "workers", "An environment of 1 ms a step", "workers", "steps/s", counts, {"steps/s": list(rates.values())}
     )

@@ -1,12 +1,14 @@
 """The table of all speed benchmarks and its page: ratios, parts that fail or do not fit, and how costs grow."""
 
+import dataclasses
 import json
+import math
 import types
 
 import pytest
 
 from benchmarks.speed import all as bench
-from benchmarks.speed import page, scaling, table, worlds
+from benchmarks.speed import page, reaching, scaling, table, worlds
 from benchmarks.speed.table import Row
 
 RATES = Row(
@@ -41,6 +43,7 @@ def measured(monkeypatch, tmp_path):
     monkeypatch.setattr(bench, "RESULTS", tmp_path / "benchmarks.json")
     monkeypatch.setattr(bench, "rows_of", lambda part, peers: iter([RATES] if part != "broken" else [1 / 0]))
     monkeypatch.setattr(scaling, "measure", lambda: iter([ETA]))
+    monkeypatch.setattr(bench, "others_use", lambda: 0.1)
     return [bench.Part(name, 60, 30) for name in ("maze", "broken", "scaling", "ppo")]
 
 
@@ -62,39 +65,80 @@ def test_parts_that_fail_or_do_not_fit_are_left_out(measured, capsys):
 def test_the_command_prints_the_table_warns_and_writes_the_page(measured, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(page, "PAGE", tmp_path / "benchmarks.md")
     monkeypatch.setattr(page, "FIGURE", tmp_path / "benchmarks_scaling.png")
-    monkeypatch.setattr("os.getloadavg", lambda: (3.0, 2.0, 1.0))
+    monkeypatch.setattr(bench, "others_use", lambda: 1.7)
     bench.main(["--no-peers", "--only", "maze", "scaling"])
     printed = capsys.readouterr()
-    assert "Load average at the start: 3.0" in printed.out
+    assert "Load at the start: 1.7 of" in printed.out
     assert "this machine is busy" in printed.err
+    assert "other programs use 1.7 cores, so maze will be too slow" in printed.err
     assert "other 1,000 (3.00)" in printed.out
     written = (tmp_path / "benchmarks.md").read_text()
     assert "other 1,000 (3.00)" in written
     assert "size^1.00" in written
     assert (tmp_path / "benchmarks_scaling.png").stat().st_size > 1000
-    assert list(json.loads((tmp_path / "benchmarks.json").read_text())["rows"]) == ["maze"]
+    kept = json.loads((tmp_path / "benchmarks.json").read_text())["rows"]
+    assert list(kept) == ["maze"]
+    assert kept["maze"][0]["load"] == 1.7
     (tmp_path / "benchmarks.md").unlink()
     bench.main(["--page"])
     assert (tmp_path / "benchmarks.md").read_text() == written
 
 
-@pytest.mark.parametrize(("seeds", "ours", "rejax"), [(1, 4.0, 5.0), (16, 1.0, 2.0)])
-def test_environments_in_jax_are_compared_by_the_seed(monkeypatch, seeds, ours, rejax):
+def test_rows_that_were_measured_are_kept_when_a_later_one_of_their_part_fails(measured, monkeypatch):
+    def rows(part, peers):
+        yield dataclasses.replace(RATES, name="new", ours=2.0)
+        raise RuntimeError("no peer")
+
+    monkeypatch.setattr(bench, "rows_of", rows)
+    results = {"rows": {"maze": [dataclasses.asdict(RATES)]}}
+    assert bench.run(measured[:1], True, 15, results) == ["maze: RuntimeError: no peer"]
+    assert [row["name"] for row in json.loads(bench.RESULTS.read_text())["rows"]["maze"]] == ["fast", "new"]
+
+
+def test_other_programs_are_noticed(monkeypatch):
+    seconds = iter([100.0, 100.0 + 0.3])
+    monkeypatch.setattr(bench, "_busy_seconds", lambda: next(seconds))
+    assert bench.others_use(0.1) == pytest.approx(3, rel=0.5)
+    monkeypatch.setattr(bench, "_busy_seconds", lambda: None)
+    monkeypatch.setattr("os.getloadavg", lambda: (3.0, 2.0, 1.0))
+    assert bench.others_use(0.0) == 3.0
+
+
+def test_environments_in_jax_are_compared_by_the_seed(monkeypatch):
     totals = {("ours", 1): 4.0, ("ours", 16): 16.0, ("rejax", 1): 5.0, ("rejax", 16): 32.0, ("sb3", 1): 80.0}
 
-    def rows(tasks, learners, seeds):
-        for (learner, count), total in totals.items():
-            if count in seeds or learner == "sb3":
-                mean = total / count
-                yield {"learner": learner, "seeds": count, "seconds_per_seed": mean, "compiled_per_seed": mean / 2}
+    def measure(learner, task, seeds, longest):
+        assert longest == (math.inf if seeds == 1 else 30)
+        total = totals[learner, seeds]
+        compiled = {} if learner == "sb3" else {"seconds_compiled": total / 2}
+        return {"learner": learner, "task": task, "seeds": seeds, "reached": seeds, "seconds": total, **compiled}
 
-    names = {"ours": "steadyrl", "rejax": "Rejax", "sb3": "SB3"}
-    fake = types.SimpleNamespace(TASKS=["Cart"], NAMES=names, rows=rows, name=lambda row: names[row["learner"]])
-    monkeypatch.setattr(bench.importlib, "import_module", lambda name: fake)
-    included, apart = bench.worlds_rows(True, seeds)
-    assert (included.ours, included.peers) == (ours, {"Rejax": rejax, "SB3": 80})
-    assert (apart.ours, apart.peers) == (ours / 2, {"Rejax": rejax / 2, "SB3": 40})
-    assert included.ratio(included.peers["SB3"]) == 80 / ours
+    monkeypatch.setattr(worlds, "measure", measure)
+    monkeypatch.setattr(worlds, "TASKS", ["Cart"])
+    rows = list(worlds.rows())
+    assert [row.name.removeprefix("PPO solves gymnax Cart, ") for row in rows] == [
+        "1 seed, a seed",
+        "1 seed, a seed, compiled before",
+        "16 seeds, a seed",
+        "16 seeds, a seed, compiled before",
+    ]
+    assert [row.ours for row in rows] == [4, 2, 1, 0.5]
+    assert [row.peers["Rejax 0.1.3"] for row in rows] == [5, 2.5, 2, 1]
+    assert {row.peers["Stable-Baselines3"] for row in rows} == {80}
+    assert rows[2].ratio(80) == 80
+
+
+def test_the_time_of_compilation_is_what_a_first_part_takes_longer_the_first_time():
+    seconds = iter([7.0, 2.0, 3.0])
+
+    def learner(task, seeds):
+        first = next(seconds)
+        for part in range(5):
+            yield types.SimpleNamespace(seconds=first + part), 2048 * (1 + part), [100.0 * part] * len(seeds)
+
+    assert reaching.compilation(learner, "CartPole-v1", [0]) == {"seconds": 5.0}
+    stopped = reaching.reach(learner, "CartPole-v1", [0], longest=5.0)
+    assert stopped == {"seconds": 5.0, "steps": 3 * 2048, "reached": 0, "seeds": 1}
 
 
 def test_peers_that_miss_the_threshold_are_marked():
@@ -105,8 +149,7 @@ def test_peers_that_miss_the_threshold_are_marked():
 
 def test_every_part_has_rows():
     for part in bench.PARTS:
-        if part.module in ("scaling", *bench.SEEDS):
+        if part.module == "scaling":
             continue
-        assert bench.available(part.module)
         assert callable(bench.importlib.import_module(f"benchmarks.speed.{part.module}").rows)
     assert sum(part.seconds for part in bench.PARTS) <= 15 * 60

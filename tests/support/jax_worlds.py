@@ -1,6 +1,8 @@
 """JAX environments whose every number is known beforehand, and stand-ins for those of other libraries."""
 
+import dataclasses
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -8,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete
+from jax.interpreters import batching
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,58 @@ class BraxLike:
 
     def observe(self, x):
         return jnp.stack([x, x**2])
+
+
+class Fixed:
+    """Constants in a state of MuJoCo: equal by their values, whatever else `repr` shows."""
+
+    def __init__(self, *values):
+        self.values = values
+
+    def __eq__(self, other):
+        return self.values == other.values
+
+    def __hash__(self):
+        return hash(self.values)
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["x", "work"], meta_fields=["fixed"])
+@dataclass
+class WarpData:
+    """As the state of MuJoCo Warp: `work` is shared by all episodes, and so has no axis of them."""
+
+    x: Any
+    work: Any
+    fixed: Fixed
+
+
+def _map_x(function, data):
+    return WarpData(function(data.x), data.work, data.fixed)
+
+
+batching.register_vmappable(
+    WarpData,
+    int,
+    int,
+    lambda part, _, data, axis: _map_x(lambda x: part(x, axis), data),
+    lambda part, size, data, axis: _map_x(lambda x: part(size, x, axis), data),
+    None,
+)
+
+
+class WarpLike(BraxLike):
+    """`BraxLike` with such a state."""
+
+    def reset(self, rng):
+        return self._with_data(super().reset(rng))
+
+    def step(self, state, action):
+        plain = dataclasses.replace(state, pipeline_state=state.pipeline_state.x)
+        return self._with_data(super().step(plain, action))
+
+    def _with_data(self, state):
+        data = WarpData(state.pipeline_state, jnp.zeros((0, 3)), Fixed(1, 2))
+        return dataclasses.replace(state, pipeline_state=data)
 
 
 class EpisodeWrapper:

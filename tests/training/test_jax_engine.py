@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 from interrupted_runs import make_job
-from jax_worlds import BraxLike, Coins, Counter, Slope
+from jax_worlds import BraxLike, Coins, Counter, Slope, WarpLike
 
 import steadyrl
 from steadyrl.base.seeding import Stream, play_seeds, stream_key
@@ -238,6 +238,18 @@ def test_an_agent_is_saved_and_loaded_and_evaluated_as_elsewhere(tmp_path):
     first = [short.reset(seed=s)[0][0] for s in play_seeds(0, 5)]
     np.testing.assert_allclose(played.observations[:, 0, 0], first, rtol=1e-6)
     assert np.all(zero.returns <= 0)
+
+
+def test_a_state_may_have_parts_that_all_episodes_share():
+    agents = [
+        steadyrl.PPO(steadyrl.from_jax(env, horizon=5), hidden=(4,), episodes_per_update=4, seed=0)
+        for env in (BraxLike(), WarpLike())
+    ]
+    for agent in agents:
+        agent.learn(total_episodes=8, progress_bar=False)
+    jax.tree.map(np.testing.assert_array_equal, agents[0].learner, agents[1].learner)
+    plays = [agent.play(3, seed=1) for agent in agents]
+    np.testing.assert_array_equal(plays[0].rewards, plays[1].rewards)
 
 
 def test_episodes_are_played_in_parts_that_fit_in_memory(monkeypatch):

@@ -184,7 +184,8 @@ def _traced(name: str, what: str, function: Callable[..., Any], *arguments: Any)
 
 def _state_dtypes(name: str, first: Any, later: Any) -> Any:
     """The dtype of each part of a state: that after a step, if the one after a reset can be converted without loss."""
-    if str(jax.tree.structure(first)) != str(jax.tree.structure(later)):
+    structures: list[Any] = [jax.tree.structure(state) for state in (first, later)]
+    if structures[0] != structures[1]:
         raise ValueError(f"{name}: the state after reset and after step have different structures. Return the same.")
 
     def dtype(path: Any, before: Any, after: Any) -> Any:

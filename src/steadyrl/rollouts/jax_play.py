@@ -131,6 +131,8 @@ def play(
         result = each(model.step)(step_keys[t], states, to_env)
 
         def unless_over(new: Array, old: Array) -> Array:
+            if new.shape[: active.ndim] != active.shape:  # Shared by all episodes: work space of MuJoCo Warp.
+                return new
             return jnp.where(active.reshape(active.shape + (1,) * (new.ndim - active.ndim)), new, old)
 
         row = now, actions, unless_over(result.reward, jnp.zeros_like(result.reward))
