@@ -8,10 +8,13 @@ from steadyrl.base.machine import compilation_cache_env
 
 # Before JAX is imported: workers and subprocesses share what they compile.
 os.environ.update(compilation_cache_env())
-# Most programs run for a few rounds, so that compiling them is most of the time. Without any optimization (level 0)
-# they would be compiled still sooner, but tests with convolutions or real learning would take longer.
-QUICKLY_COMPILED = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1"
+# Most programs run for a few rounds, so that compiling them is most of the time: without optimization, and each of them
+# in one piece, it takes a third of it. Tests with long trainings ask for `optimized`.
+QUICKLY_COMPILED = (
+    "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1"
+)
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICKLY_COMPILED}".strip()
+os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "true"
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +37,13 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: rank[unit_of(item.nodeid)])
 
 
+def pytest_collection_finish():
+    """Garbage collection skips what imports have made, and is rarer than by default: JAX traces make many objects."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """With `--dist loadfile`, a process takes the next file in this order."""
@@ -52,6 +62,17 @@ def _few_programs_in_memory():
     if MEMORY_MAPS.exists() and MEMORY_MAPS.read_bytes().count(b"\n") > MAX_MEMORY_MAPS:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture
+def optimized(monkeypatch):
+    """Programs of this test, and of the processes it starts, are compiled with optimization: it trains for long."""
+    monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "false")
+    jax.clear_caches()  # JAX would take the programs that are in memory, however they were compiled.
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
+    jax.clear_caches()
 
 
 @pytest.fixture
