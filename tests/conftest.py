@@ -9,12 +9,13 @@ from steadyrl.base.machine import compilation_cache_env
 # Before JAX is imported: workers and subprocesses share what they compile.
 os.environ.update(compilation_cache_env())
 # Most programs run for a few rounds, so that compiling them is most of the time: without optimization, and each of them
-# in one piece, it takes a third of it. Tests with long trainings ask for `optimized`.
+# in one piece, it takes a third of it. Tests with long trainings are marked `optimized`.
 QUICKLY_COMPILED = (
     "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1"
 )
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICKLY_COMPILED}".strip()
-os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "true"
+DISABLED = "JAX_DISABLE_MOST_OPTIMIZATIONS"
+os.environ[DISABLED] = "true"
 
 import jax
 import jax.numpy as jnp
@@ -50,6 +51,16 @@ def pytest_xdist_make_scheduler(config, log):
     return make_scheduler(config, log) if config.option.dist == "loadfile" else None
 
 
+@pytest.hookimpl(tryfirst=True)  # Before the fixtures of a module, which are compiled as its first test is.
+def pytest_runtest_setup(item):
+    """Programs of a test marked `optimized`, and of the processes it starts, are compiled with optimization."""
+    quickly = item.get_closest_marker("optimized") is None
+    if os.environ[DISABLED] != str(quickly).lower():
+        os.environ[DISABLED] = str(quickly).lower()
+        jax.config.update(DISABLED.lower(), quickly)
+        jax.clear_caches()  # JAX would take the programs that are in memory, however they were compiled.
+
+
 MEMORY_MAPS = Path("/proc/self/maps")
 MAX_MEMORY_MAPS = 20_000
 """Linux allows a process 65,530 maps of memory. Compiled programs take up to a hundred each, and XLA crashes there."""
@@ -62,17 +73,6 @@ def _few_programs_in_memory():
     if MEMORY_MAPS.exists() and MEMORY_MAPS.read_bytes().count(b"\n") > MAX_MEMORY_MAPS:
         jax.clear_caches()
         gc.collect()
-
-
-@pytest.fixture
-def optimized(monkeypatch):
-    """Programs of this test, and of the processes it starts, are compiled with optimization: it trains for long."""
-    monkeypatch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "false")
-    jax.clear_caches()  # JAX would take the programs that are in memory, however they were compiled.
-    jax.config.update("jax_disable_most_optimizations", False)
-    yield
-    jax.config.update("jax_disable_most_optimizations", True)
-    jax.clear_caches()
 
 
 @pytest.fixture
