@@ -8,10 +8,14 @@ from steadyrl.base.machine import compilation_cache_env
 
 # Before JAX is imported: workers and subprocesses share what they compile.
 os.environ.update(compilation_cache_env())
-# Most programs run for a few rounds, so that compiling them is most of the time. Without any optimization (level 0)
-# they would be compiled still sooner, but tests with convolutions or real learning would take longer.
-QUICKLY_COMPILED = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1"
+# Most programs run for a few rounds, so that compiling them is most of the time: without optimization, and each of them
+# in one piece, it takes a third of it. Tests with long trainings are marked `optimized`.
+QUICKLY_COMPILED = (
+    "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1"
+)
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICKLY_COMPILED}".strip()
+DISABLED = "JAX_DISABLE_MOST_OPTIMIZATIONS"
+os.environ[DISABLED] = "true"
 
 import jax
 import jax.numpy as jnp
@@ -34,10 +38,27 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: rank[unit_of(item.nodeid)])
 
 
+def pytest_collection_finish():
+    """Garbage collection skips what imports have made, and is rarer than by default: JAX traces make many objects."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """With `--dist loadfile`, a process takes the next file in this order."""
     return make_scheduler(config, log) if config.option.dist == "loadfile" else None
+
+
+@pytest.hookimpl(tryfirst=True)  # Before the fixtures of a module, which are compiled as its first test is.
+def pytest_runtest_setup(item):
+    """Programs of a test marked `optimized`, and of the processes it starts, are compiled with optimization."""
+    quickly = item.get_closest_marker("optimized") is None
+    if os.environ[DISABLED] != str(quickly).lower():
+        os.environ[DISABLED] = str(quickly).lower()
+        jax.config.update(DISABLED.lower(), quickly)
+        jax.clear_caches()  # JAX would take the programs that are in memory, however they were compiled.
 
 
 MEMORY_MAPS = Path("/proc/self/maps")

@@ -245,6 +245,7 @@ def test_targets_are_of_the_best_allowed_action():
 
 
 @pytest.mark.slow
+@pytest.mark.optimized
 def test_q_learning_solves_the_masked_taxi():
     agent = steadyrl.QLearning(lambda: Guard(gym.make("Taxi-v4")), seed=0).learn(
         total_timesteps=100_000, progress_bar=False

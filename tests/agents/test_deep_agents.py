@@ -90,6 +90,7 @@ def test_learns_from_every_kind_of_observation(action_space, observation_space, 
 
 
 @pytest.mark.slow
+@pytest.mark.optimized
 @pytest.mark.parametrize(
     "action_space",
     [spaces.Box(-1, 3, (1,)), spaces.Box(-np.inf, np.inf, (1, 2), np.float64)],

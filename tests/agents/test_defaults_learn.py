@@ -24,5 +24,6 @@ def test_tables(env, agent):
     assert defaults.run(env, agent, seed=0, episodes=episodes)["evaluation"] > defaults.TABLES[env][2]
 
 
+@pytest.mark.optimized
 def test_ppo_in_pendulum():
     assert defaults.run("Pendulum-v1", "PPO", seed=0)["evaluation"] > defaults.NETWORKS["Pendulum-v1"]

@@ -142,6 +142,7 @@ def exact_q(mdp, y, risk_aversion, gamma):
 
 
 @pytest.mark.slow
+@pytest.mark.optimized
 @pytest.mark.parametrize(("risk_aversion", "avoids_red"), [(1e-9, False), (0.2, True)])
 def test_it_finds_what_exact_value_iteration_finds(risk_aversion, avoids_red):
     """With y fixed. Red pays a gamble of mean 0 here, so that only aversion to risk avoids it."""

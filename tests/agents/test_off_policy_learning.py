@@ -8,7 +8,7 @@ from gymnasium.wrappers import TimeLimit
 
 from steadyrl.agents import DQN, TD3
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("numpys_layers")]
+pytestmark = [pytest.mark.slow, pytest.mark.optimized, pytest.mark.usefixtures("numpys_layers")]
 
 
 class Corridor(gym.Env):

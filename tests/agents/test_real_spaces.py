@@ -14,6 +14,7 @@ FAST = {"hidden": (64,), "learning_rate": 3e-3, "episodes_per_update": 16, "gamm
 
 
 @pytest.mark.slow
+@pytest.mark.optimized
 @pytest.mark.parametrize("make", [lander_with_levels, lander_with_switches, lander_with_instruments])
 def test_landing_is_learned(make):
     """192 episodes of at most 200 steps: an untrained policy crashes, a trained one has learned to brake."""

@@ -152,6 +152,7 @@ def test_a_policy_that_remembers():
 
 
 @pytest.mark.slow
+@pytest.mark.optimized
 def test_cartpole_without_velocities():
     """The same budget for all; without a memory, returns stay near 50 (docs/networks.md)."""
     dense = {"hidden": (64, 64)}

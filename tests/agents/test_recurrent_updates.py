@@ -104,11 +104,12 @@ def test_padding_has_no_gradient():
 def test_values_at_the_end_know_the_whole_episode(shared_trunk):
     agent = steadyrl.PPO(Spaces(), **PPO, shared_trunk=shared_trunk)
     given, algorithm, learner = padded_batch(agent, LENGTHS), agent.algorithm, agent.learner
-    V, last = algorithm.values_of_episodes(learner, given)
+    V, last = jax.jit(algorithm.values_of_episodes)(learner, given)
+    values = jax.jit(algorithm.values)
     assert V.shape == given.mask.shape
     for i, length in enumerate(LENGTHS):
         whole = np.concatenate([given.observations[i, :length], given.last_observations[i][None]])
-        alone = algorithm.values(learner.theta, learner.phi, jnp.asarray(whole))
+        alone = values(learner.theta, learner.phi, jnp.asarray(whole))
         np.testing.assert_allclose([*V[i, :length], last[i]], alone, rtol=1e-4, atol=1e-6)
 
 

@@ -126,7 +126,9 @@ def test_the_critic_learns_returns_with_a_stop_after_each_step_with_probability_
 def test_after_a_stop_beyond_its_end_an_episode_has_what_others_still_collect():
     rewards = np.zeros((2, 6)) + 1.0
     steps = steps_of([2, 6], 6, NETWORKS["table"], rewards=rewards)
-    drawn = np.stack([with_gamma(Mean(), 0.8, 1.0).targets(jax.random.key(k), steps) for k in range(400)])
+    critic = with_gamma(Mean(), 0.8, 1.0)
+    draw = jax.jit(lambda key: critic.targets(key, steps))
+    drawn = np.stack([draw(jax.random.key(k)) for k in range(400)])
     # One step before its end: 1, and then what the other has left 1, 2, ... steps later.
     found, expected = np.unique(np.round(drawn[:, 0, 1], 4)), [1.0, 2.0, 3.0, 4.0, 5.0]
     np.testing.assert_allclose(found, expected)

@@ -7,6 +7,7 @@ from steadyrl.agents import MeanGini, Reinforce
 
 
 @pytest.mark.slow
+@pytest.mark.optimized
 @pytest.mark.parametrize(("kind", "timesteps"), [(Reinforce, 250_000), (MeanGini, 80_000)])
 def test_solves_cartpole_with_default_settings(kind, timesteps):
     agent = kind("CartPole-v1", seed=0)

@@ -23,6 +23,7 @@ from steadyrl.runs.scheduler import train_all
 from steadyrl.training.loop import learn_together
 from steadyrl.training.run_folder import read_config
 
+pytestmark = pytest.mark.optimized  # Whole trainings of five runs in one program.
 COMMAND = ["reproduce", "maze", "--quick", "--seeds", "2", "--episodes", "1000", "--agents", "mvo", "--out"]
 
 

@@ -144,6 +144,7 @@ def test_runs_that_fail_are_left_out_as_long_as_one_of_a_lambda_remains(tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.optimized
 @pytest.mark.usefixtures("in_process")
 def test_a_killed_search_is_resumed_exactly(tmp_path):
     """The one that is killed trains in processes of its own, the others in this one."""
@@ -168,6 +169,7 @@ def test_a_killed_search_is_resumed_exactly(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.optimized
 @pytest.mark.usefixtures("in_process")
 def test_the_maze_by_training(tmp_path):
     """Limit 5: the white path. Limit 8: the risk-neutral policy, through the red cell."""

@@ -19,6 +19,8 @@ from steadyrl.training.engines import program
 from steadyrl.training.engines.engine import DivergedError
 from steadyrl.training.run_folder import is_complete, read_config
 
+pytestmark = pytest.mark.optimized  # Five runs in one program, which many tests train to the end.
+
 
 def sweep(agents=("mg",), env=MAZE, seeds=(0, 5, 1), episodes=100, **settings):
     choices = {name: value if isinstance(value, list) else [value] for name, value in settings.items()}

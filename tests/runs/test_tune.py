@@ -251,6 +251,7 @@ def test_trials_on_ray(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("in_process")
 def test_cartpole_with_the_default_space(tmp_path):
     options = {"trials": 2, "seeds": 1, "timesteps": 2000, "evaluation_episodes": 10, "progress": False}
     found = steadyrl.tune("CartPole-v1", "mg", settings={"hidden": (16,)}, out=tmp_path, **options)

@@ -10,7 +10,11 @@ from steadyrl.runs.scheduler import pending_jobs
 from steadyrl.training.run_folder import is_complete, resume_files
 
 
-@pytest.mark.parametrize("case", CASES)
+# Whole trainings in one program take longer than compiling it.
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.optimized] if CASES[case][3] == "compiled" else []) for case in CASES],
+)
 def test_a_run_ends_the_same_wherever_it_was_interrupted(case, tmp_path):
     whole, interrupted = make_job(case, tmp_path / "whole"), make_job(case, tmp_path / "interrupted")
     run_job(whole)
@@ -34,6 +38,7 @@ def test_a_budget_of_timesteps(tmp_path):
     assert_same_runs(interrupted, whole)
 
 
+@pytest.mark.optimized
 def test_runs_of_one_program_need_not_have_stopped_together(tmp_path):
     """One has a checkpoint that the other has not, and a third has none; the width of the program stays the same."""
     whole, interrupted = (

@@ -35,7 +35,7 @@ def smaller_and_whole(case, folder, episodes=None):
     return smaller, whole
 
 
-@pytest.mark.parametrize("case", SMALLER)
+@pytest.mark.parametrize("case", [pytest.param("compiled", marks=pytest.mark.optimized), "gymnasium", "dqn"])
 def test_an_extended_run_has_the_bits_of_a_longer_one(case, tmp_path):
     smaller, whole = smaller_and_whole(case, tmp_path)
     run_job(whole)

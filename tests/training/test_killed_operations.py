@@ -12,6 +12,7 @@ ENOUGH = 200
 
 
 @pytest.mark.slow
+@pytest.mark.optimized
 def test_killed_before_every_operation(tmp_path):
     whole = make_job("compiled", tmp_path / "whole", seeds=(5,))
     run_job(whole)

@@ -18,6 +18,7 @@ from steadyrl.training import checkpoint, run_folder
 from steadyrl.training.run_files import RESUME, has_error
 from steadyrl.training.run_folder import is_complete, resume_files
 
+pytestmark = pytest.mark.optimized  # One program, in which many tests train to the end.
 TRAIN = ["train", MAZE, "--episodes", "50", "--no-progress", "--out"]
 MINE = {"error.txt": "mine", ".notes.partial": "mine", ".draft.12.partial": "mine", "resume.txt": "mine"}
 

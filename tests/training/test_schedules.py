@@ -83,7 +83,11 @@ def test_a_schedule_is_the_step_sizes_that_it_says(tmp_path):
 
 @pytest.mark.parametrize(
     ("case", "kind"),
-    [("compiled", "cosine"), ("dqn", "cosine"), pytest.param("gymnasium", "linear", marks=pytest.mark.slow)],
+    [
+        pytest.param("compiled", "cosine", marks=pytest.mark.optimized),
+        ("dqn", "cosine"),
+        pytest.param("gymnasium", "linear", marks=pytest.mark.slow),
+    ],
 )
 def test_a_run_with_a_schedule_is_resumed_exactly(case, kind, tmp_path, monkeypatch):
     env, agent, settings, engine = CASES[case]
