@@ -91,6 +91,21 @@ def test_runs_that_do_not_say_their_commit_are_not_given_that_of_the_publishing_
     assert f"{made.date}; commit 0123abc+changes unknown\n" in (copy / "summary.md").read_text()
 
 
+def test_the_commands_of_all_runs_of_a_folder_are_recorded_in_their_order(trained, tmp_path):
+    from shutil import copytree
+
+    copy = tmp_path / "maze"
+    copytree(trained, copy)
+    for number, path in enumerate(sorted(copy.rglob("config.json"))):
+        command = "steadyrl reproduce maze --agents " + ("mg --out here" if number else "mvo")
+        started = f"2026-11-{18 + (number == 0)}T00:00:00"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "command": command, "started": started}))
+    run("reproduce", "maze", "--from", copy, "--evaluation-episodes", 20)
+    made = read_results(copy / "results.json.gz").provenance
+    assert made.command.splitlines() == ["steadyrl reproduce maze --agents mg", "steadyrl reproduce maze --agents mvo"]
+    assert made.date == "2026-11-19"
+
+
 def test_incomplete_and_other_runs_are_left_out(trained, tmp_path, capsys):
     from shutil import copytree
 

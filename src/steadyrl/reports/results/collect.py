@@ -103,11 +103,12 @@ def _compact(cell: Cell, kind: str, rows: list[Row], over: str, points: int) -> 
 
 
 def _provenance(configs: list[dict[str, Any]]) -> Provenance:
-    """Of the run that was started last, as far as it is recorded; and the commits of all runs."""
-    last = max(configs, key=lambda config: str(config.get("started", "")))
+    """Of the run that was started last, as far as it is recorded; and the commands and commits of all runs."""
+    started = sorted(configs, key=lambda config: str(config.get("started", "")))
+    commands, last = [without_folders(str(config.get("command", ""))) for config in started], started[-1]
     commits = {str(config.get("commit") or UNKNOWN_COMMIT) for config in configs}
     return Provenance(
-        command=without_folders(str(last.get("command", ""))),
+        command="\n".join(dict.fromkeys(filter(None, commands))),
         date=str(last.get("started", ""))[:10],
         versions={name: str(version) for name, version in (last.get("versions") or {}).items()},
         commit=" ".join(sorted(commits)),
