@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from steadyrl.evaluation.seed_resamples import interquartile_mean
-from steadyrl.reports.figures.curves import so_far
+from steadyrl.reports.figures.curves import add_legend, so_far
 from steadyrl.reports.figures.distributions import draw_distributions, pooled_quantiles
 from steadyrl.reports.figures.lambda_curves import draw_lambda_curves
 from steadyrl.reports.figures.sensitivity import budget_and_seeds, draw_sensitivity
@@ -181,3 +181,16 @@ def test_quantiles_of_several_seeds_are_those_of_all_returns():
 def test_without_final_policies_there_is_no_picture_of_them(tmp_path):
     assert not draw_distributions(example_results(evaluated=False), tmp_path / "x.png")
     assert not (tmp_path / "x.png").exists()
+
+
+@pytest.mark.parametrize(("label", "columns"), [("MG", 2), ("MVPI, y of rewards (5 seeds)", 1)])
+def test_a_legend_has_as_many_columns_as_fit_the_figure(label, columns):
+    figure = Figure(figsize=(3.6, 3), layout="constrained")
+    (line,) = figure.subplots().plot([0, 1])
+    add_legend(figure, {f"{label} {i}": line for i in range(4)}, columns=2)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.width
+    lefts = {round(text.get_window_extent().x0) for text in legend.get_texts()}
+    assert len(lefts) == columns

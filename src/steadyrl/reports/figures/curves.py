@@ -72,12 +72,23 @@ def draw_curves(
             panel.spines[["top", "right"]].set_visible(False)
     found = [panel.get_legend_handles_labels() for panel in axes.flat]
     lines = {label: handle for pair in found for handle, label in zip(*pair, strict=True)}
-    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=2 * len(variants), frameon=False)
+    add_legend(figure, lines, columns=2 * len(variants))
     seeds = seeds_text(recorded)
     note = "one seed" if seeds == "1" else f"mean of {seeds} seeds, shaded: one standard error"
     figure.supxlabel(note, fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
+
+
+def add_legend(figure: Figure, lines: dict[str, Any], columns: int) -> None:
+    """Label -> line, above the panels, in so many columns or, where they would not fit, in fewer."""
+    for count in range(columns, 0, -1):
+        legend = figure.legend(
+            lines.values(), lines.keys(), loc="outside upper center", ncols=count, frameon=False, fontsize="small"
+        )
+        if count == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
 
 
 def seeds_text(recorded: dict[tuple[str, str], Recorded]) -> str:
