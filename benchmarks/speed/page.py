@@ -25,8 +25,8 @@ HEAD = """# Benchmarks
 {table}
 
 - More is better, except for seconds. "Others" are measured in the same run as ours; a number in brackets is how many
-  times as fast ours is. The limit is what nobody can exceed; that of TD3 is NumPy's products, though, and ours are XLA's,
-  which are faster on some machines.
+  times as fast ours is. The limit is what nobody can exceed; that of TD3 is NumPy's products, though, and ours are
+  XLA's, which are faster on some machines.
 - Stable-Baselines3, SBX and Rejax have virtual environments of their own, with the same versions of the simulators,
   except that Rejax needs gymnax 0.0.9. In training, the fastest of their variants counts (numbers of threads).
 - Load is how many cores other programs used in the second before the measurement. Numbers that were measured beside
