@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def make_agent() -> MeanGini:
     """The experiment's MG, with ratios of trajectories."""
     chosen = experiment.load_experiment("half_cheetah")
-    (settings,) = (method.settings for method in chosen.methods if method.name == "mg_by_step")
+    (settings,) = (method.settings for method in chosen.methods if method.name == "mg_unbiased")
     return MeanGini(chosen.env, seed=SEED, engine=chosen.engine, **{**settings, "risk_ratios": "trajectory"})
 
 

@@ -118,28 +118,28 @@ class Numbers:
 @pytest.mark.parametrize(
     ("returns", "verdict"),
     [
-        ({"mg_printed": number(5, 6), "mg_by_step": number(0, 9)}, HOLDS),
-        ({"mg_printed": number(0, 9), "mg_by_step": number(5, 6)}, OTHER),
-        ({"mg_printed": number(0, 1), "mg_by_step": number(5, 6)}, OTHER),
-        ({"mg_by_step": number(5, 6)}, OTHER),
-        ({"mg_printed": number(0, 1), "mg_by_step": number(0, 9)}, FAILS),
-        ({"mg_by_step": number(0, 1)}, OPEN),
-        ({"mg_printed": number(0, 9), "mg_by_step": number(0, 1)}, OPEN),
+        ({"mg_printed": number(5, 6), "mg_unbiased": number(0, 9)}, HOLDS),
+        ({"mg_printed": number(0, 9), "mg_unbiased": number(5, 6)}, OTHER),
+        ({"mg_printed": number(0, 1), "mg_unbiased": number(5, 6)}, OTHER),
+        ({"mg_unbiased": number(5, 6)}, OTHER),
+        ({"mg_printed": number(0, 1), "mg_unbiased": number(0, 9)}, FAILS),
+        ({"mg_unbiased": number(0, 1)}, OPEN),
+        ({"mg_printed": number(0, 9), "mg_unbiased": number(0, 1)}, OPEN),
         ({"mg_printed": number(5, 6, seeds=2)}, OPEN),
         ({"ppo": number(0, 1)}, NOT_RUN),
     ],
 )
 def test_verdicts(returns, verdict):
     claim = Claim("half_cheetah", "MG is good", "Sec. 5", "x.png", (Condition("above", "mg", "final return", value=4),))
-    judged = judge(claim, Numbers(**returns), [{"mg": "mg_printed"}, {"mg": "mg_by_step"}])
+    judged = judge(claim, Numbers(**returns), [{"mg": "mg_printed"}, {"mg": "mg_unbiased"}])
     assert judged.verdict == verdict
     assert judge(claim, None, [{}]).verdict == NOT_RUN
 
 
 def test_a_claim_that_other_settings_refute_says_so():
     claim = Claim("half_cheetah", "MG is good", "Sec. 5", "x.png", (Condition("above", "mg", "final return", value=4),))
-    source = Numbers(mg_printed=number(5, 6), mg_by_step=number(0, 1))
-    judged = judge(claim, source, [{"mg": "mg_printed"}, {"mg": "mg_by_step"}])
+    source = Numbers(mg_printed=number(5, 6), mg_unbiased=number(0, 1))
+    judged = judge(claim, source, [{"mg": "mg_printed"}, {"mg": "mg_unbiased"}])
     assert judged.verdict == ONLY
 
 
@@ -179,8 +179,8 @@ def test_lambdas_are_compared_where_both_methods_have_tried_them(mg, td3, verdic
 
 def test_lambdas_of_other_settings_are_those_of_other_methods():
     claim = Claim("half_cheetah", "lambdas", "App.", "x.png", (Condition("apart", "mg", "goal", than=("td3",)),))
-    source = Sweeps(mg_printed={1.0: UNDECIDED}, mg_by_step={1.0: WORKS}, td3={1.0: FAILING})
-    judged = judge(claim, source, [{"mg": "mg_printed"}, {"mg": "mg_by_step"}])
+    source = Sweeps(mg_printed={1.0: UNDECIDED}, mg_unbiased={1.0: WORKS}, td3={1.0: FAILING})
+    judged = judge(claim, source, [{"mg": "mg_printed"}, {"mg": "mg_unbiased"}])
     assert judged.verdict == OTHER
     assert [(tried.printed, tried.answer) for tried in judged.tried] == [(True, None), (False, True)]
 

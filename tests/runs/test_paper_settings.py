@@ -90,7 +90,7 @@ CHOSEN_TD3 = {
 
 PRINTED = {  # Sec. 10.5.1, under the method's name.
     "ppo": {**PRINTED_PPO, **FAST, "inner_updates": 5},
-    "mg_by_step": {**RISK_PPO, **BY_TRAJECTORY, **BATCHES, **FAST},
+    "mg_unbiased": {**RISK_PPO, **BY_TRAJECTORY, **BATCHES, **FAST},
     "mg_printed": {  # Algorithm 2.
         **RISK_PPO,
         **BY_TRAJECTORY,
@@ -127,7 +127,7 @@ ONCE = {"risk_ratios": "trajectory"}  # Without effect: each batch is used for o
 CHOSEN = {
     "ppo": {**CHOSEN_PPO, **NORMALISED, "episodes_per_update": 10},  # Deviation 45.
     # lambda: deviation 48; weights and ratios: deviations 3 and 47.
-    "mg_by_step": {
+    "mg_unbiased": {
         **CHOSEN_PPO,
         **CRITIC,
         **ZETA,
@@ -145,7 +145,7 @@ CHOSEN = {
     "mvpi": {**CHOSEN_TD3, "episodes_per_iteration": 10, "initial_dual": 0.0, "dual_estimate": "returns"},  # 51, 59.
 }
 CALIBRATED = {"ppo_calibrated": "ppo", "mg_calibrated": "mg"}  # Of step_credit.toml, not of the paper.
-AGENTS = {name: name for name in PRINTED} | {"mg_by_step": "mg", "mg_printed": "mg"} | CALIBRATED
+AGENTS = {name: name for name in PRINTED} | {"mg_unbiased": "mg", "mg_printed": "mg"} | CALIBRATED
 
 # Scale ---------------------------------------------------------------------------------------------------------------
 

@@ -38,6 +38,13 @@ def by_lambda(episodes: Any) -> Rule:
 class CreditSettings(Settings):
     """What the risk part credits, and what of the return it measures."""
 
+    gamma: float = setting(
+        0.99,
+        "Discount factor of what is still to come, in the mean part and, unless risk_gamma is given, in risk credit: "
+        "both look about 1 / (1 - gamma) steps ahead. With 1 the objective is ascended exactly; below 1 approximately.",
+        above=0,
+        most=1,
+    )
     credit: str = setting(
         "step",
         "What the risk part credits: each 'step' with what it changed in the risk to be expected, as a critic sees it, "
@@ -51,7 +58,7 @@ class CreditSettings(Settings):
         most=1,
     )
     risk_gamma: float = setting(
-        Rule(lambda s, env: min(s.gamma / s.risk_discount, 1.0), "gamma, if risk_discount is 1"),
+        Rule(lambda s, env: min(s.gamma / s.risk_discount, 1.0), "gamma / risk_discount, at most 1"),
         "How far ahead risk credit looks, as gamma says it of the mean: what a step changes k steps later counts "
         "risk_gamma^k; with credit='step'. With 1, to the end of the episode.",
         above=0,

@@ -75,7 +75,8 @@ class MeanGini(PolicyGradientAgent):
     """Maximizes E[R] - risk_aversion * D[R], where D is the Gini deviation (Eq. 9, Algorithms 1 and 2).
 
     By default R is the undiscounted return of an episode, and each step is credited with what it changed
-    (`risk_critic`); gamma shortens how far ahead credit looks. With credit='trajectory' it is the paper's method: R is
+    (`risk_critic`). With gamma=1 that is exact; gamma < 1 shortens how far ahead credit looks, and there is no function
+    that is ascended (docs/equations.md, "What is optimised"). With credit='trajectory' it is the paper's method: R is
     G0, the discounted return, and all steps of an episode are credited alike.
 
     Algorithm 1, line by line:
