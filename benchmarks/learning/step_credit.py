@@ -111,6 +111,8 @@ def run(case: Case) -> dict[str, Any]:
     dispersion = float(steadyrl.risk.gini_deviation(returns))
     objective = returns.mean() - settings.get("risk_aversion", 0) * dispersion
     metrics = {"length": episodes.mask.sum(axis=-1), "objective": objective, **episodes.episode_metrics}
+    if "white_path_rate" in metrics:
+        metrics["white_path_rate_so_far"] = [record["white_path_rate"] for record in agent.history]
     quarters = np.array_split(np.array([record["return"] for record in agent.history]), 4)
     return {
         **case._asdict(),
