@@ -71,8 +71,6 @@ class Args:
     """Fresh episodes at each moment: a multiple of 50."""
     two_sides_training: int = 1_600
     two_sides_episodes: int = 5_000
-    turns: int = 9
-    """Turns that the two kinds of credit take when their time is measured."""
     out: Path = Path(__file__).resolve().parents[1] / "docs" / "results"
     """Where the page and its figure go."""
 
@@ -84,11 +82,10 @@ class World(NamedTuple):
     settings: dict[str, Any]
     training: int
     fresh: int  # Episodes at each moment.
-    turn: int  # Rounds, when time is measured.
 
-    def make(self, seed: int, **changes: Any) -> MeanGini:
+    def make(self, seed: int) -> MeanGini:
         """An untrained agent."""
-        settings = {"returns_remembered": 100, **self.settings, **changes}
+        settings = {"returns_remembered": 100, **self.settings}
         return MeanGini(settings.pop("env"), seed=seed, **settings)
 
 
@@ -111,8 +108,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = tyro.cli(Args, args=arguments)
     started = time.monotonic()
     worlds = [
-        World("maze", MAZE, args.maze_training, args.maze_episodes, 20),
-        World("TwoSides", TWO_SIDES, args.two_sides_training, args.two_sides_episodes, 24),
+        World("maze", MAZE, args.maze_training, args.maze_episodes),
+        World("TwoSides", TWO_SIDES, args.two_sides_training, args.two_sides_episodes),
     ]
     results: Results = {world.name: {moment: [] for moment in MOMENTS} for world in worlds}
     with make_bar() as progress:
@@ -120,11 +117,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for world in worlds:
             for seed in range(args.seeds):
                 run(world, seed, results[world.name], lambda note: progress.update(task, advance=1, note=note))
-        costs = {world.name: measure_cost(world, args.turns) for world in worlds}
     args.out.mkdir(parents=True, exist_ok=True)
     draw(results, args.out / "risk_credit.png")
     seconds = time.monotonic() - started
-    (args.out / "risk_credit.md").write_text(report(results, costs, args, seconds))
+    (args.out / "risk_credit.md").write_text(report(results, args, seconds))
     print(f"wrote {args.out / 'risk_credit.md'} and its figure in {seconds:.0f} seconds")
 
 
@@ -183,19 +179,6 @@ def measure(agent: MeanGini, critics: Critics, fresh: int) -> Moment:
         batches = jax.tree.map(lambda x, n=n: x.reshape(-1, n, *x.shape[1:]), played)
         norm, measured[n] = compare(np.asarray(gradient_estimates(critics, log_prob, theta, *batches)), truth)
     return Moment(agent.episodes, float(returns.mean()), float(gini_deviation(returns)), norm, measured)
-
-
-def measure_cost(world: World, turns: int) -> list[tuple[float, float]]:
-    """Seconds for a round of training with credit by step and by trajectory, which take turns."""
-    agents = [world.make(0, credit=credit) for credit in ("step", "trajectory")]
-    seconds = []
-    for _ in range(1 + turns):
-        clock = [time.perf_counter()]
-        for agent in agents:
-            learn_together([agent], total_episodes=world.turn * agent.settings.n, progress_bar=False)
-            clock.append(time.perf_counter())
-        seconds.append(((clock[1] - clock[0]) / world.turn, (clock[2] - clock[1]) / world.turn))
-    return seconds[1:]  # The first one compiles.
 
 
 def draw(results: Results, path: Path) -> None:
@@ -282,20 +265,12 @@ def best_table(results: Results) -> str:
     return table(head, rows, left=2)
 
 
-def report(results: Results, costs: dict[str, list[tuple[float, float]]], args: Args, seconds: float) -> str:
+def report(results: Results, args: Args, seconds: float) -> str:
     """The page."""
-    rows = []
-    for world, turns in costs.items():
-        step, trajectory = (f"{1000 * x:.1f}" for x in np.median(turns, axis=0))
-        quotients = [step / trajectory for step, trajectory in turns]
-        rows.append(
-            [world, step, trajectory, f"{np.median(quotients):.1f}", f"{min(quotients):.1f} to {max(quotients):.1f}"]
-        )
-    cost = table(["world", "step, ms", "trajectory, ms", "ratio", "range"], rows, left=1)
     tables = {name: estimator_table(results, world) for name, world in zip(("maze", "sides"), results, strict=True)}
     numbers = {"last": args.seeds - 1, "seconds": seconds, "args": args, **findings(results)}
     page = Path(__file__).with_name("risk_credit_page.md").read_text()
-    return wrap(page.format(**provenance(), **numbers, **tables, cost=cost, best=best_table(results)))
+    return wrap(page.format(**provenance(), **numbers, **tables, best=best_table(results)))
 
 
 if __name__ == "__main__":

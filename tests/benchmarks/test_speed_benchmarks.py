@@ -21,6 +21,7 @@ from benchmarks.speed import (
     ppo,
     ppo_parts,
     replay,
+    risk_credit,
     runs_per_hour,
     scaling,
     start,
@@ -117,6 +118,20 @@ def test_padded_and_packed_updates(monkeypatch, capsys):
     monkeypatch.setitem(packing.AGENTS, name, packing.AGENTS[name] | {"hidden": (8,), "inner_updates": 1})
     packing.main(["--rounds", "1", "--only", name])
     assert re.search(name + r" +16,384 +6,144", capsys.readouterr().out)
+
+
+def test_the_cost_of_credit_by_step_is_told_for_each_environment(monkeypatch, capsys):
+    monkeypatch.setitem(risk_credit.BATCHES, "maze", 1)
+    risk_credit.main(["--rounds", "2", "--envs", "maze"])
+    ratio = r" +[\d.]+ \([\d.]+ to [\d.]+\)"
+    assert re.search(r"\nmaze +[\d.]+ +[\d.]+" + 2 * ratio + "\n", capsys.readouterr().out)
+
+
+def test_a_ratio_of_credit_is_that_of_its_median_round():
+    costs = {"step": [risk_credit.Cost(x, 2 * x) for x in (2.0, 3.0, 8.0)]}
+    costs["trajectory"] = [risk_credit.Cost(2.0, 1.0)] * 3
+    assert risk_credit.line("maze", costs).split()[:5] == ["maze", "3.0", "2.0", "1.50", "(1.00"]
+    assert risk_credit.line("maze", costs).endswith("6.00 (4.00 to 16.00)")
 
 
 def test_the_products_of_a_gradient_are_those_of_a_linear_network():

@@ -130,12 +130,10 @@ def test_ratios_and_biases_of_estimators_are_those_of_their_distributions():
     assert last.cosine == pytest.approx(2 / np.sqrt(5), rel=0.02)
 
 
-def test_risk_credit_has_the_stored_sections_at_a_tiny_scale(monkeypatch, tmp_path):
-    real = risk_credit.measure_cost
-    monkeypatch.setattr(risk_credit, "measure_cost", lambda world, turns: real(world._replace(turn=1), turns))
+def test_risk_credit_has_the_stored_sections_at_a_tiny_scale(tmp_path):
     maze, two_sides = ["--maze-training", "500", "--maze-episodes", "100"], ["--two-sides-training", "160"]
     two_sides += ["--two-sides-episodes", "100"]
-    risk_credit.main(["--seeds", "1", *maze, *two_sides, "--turns", "1", "--out", str(tmp_path)])
+    risk_credit.main(["--seeds", "1", *maze, *two_sides, "--out", str(tmp_path)])
     written, stored = ((folder / "risk_credit.md").read_text() for folder in (tmp_path, RESULTS))
 
     def names(page):
