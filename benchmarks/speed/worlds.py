@@ -5,9 +5,10 @@
 
 CartPole to a mean return of 475, Pendulum to -200; `reaching.py` says how that is measured and with which settings.
 Ours and Rejax train in gymnax's environments, Stable-Baselines3 in Gymnasium's. Each learner runs in a process of its
-own with nothing compiled before. For several seeds, times are per seed: until all have reached the threshold, divided
-by their number; Stable-Baselines3 trains one seed, which every ratio is to. Several seeds are stopped after `--longest`
-seconds of training: those that have not reached the threshold by then would take longer than is printed.
+own with an empty compilation cache; columns called `after` count from after compilation. For several seeds, times are
+per seed: until all have reached the threshold, divided by their number; Stable-Baselines3 trains one seed, which every
+ratio is to. Several seeds are stopped after `--longest` seconds of training: those that have not reached the threshold
+by then would take longer than is printed.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def rows(peers: bool = True, longest: float = 30.0) -> Iterator[Row]:
         found = list(trainings([task], list(NAMES) if peers else ["ours"], SEEDS, longest))
         for count in SEEDS:
             some = [row for row in found if row["seeds"] == count or row["learner"] == "sb3"]
-            for key, words in (("seconds_per_seed", ""), ("compiled_per_seed", ", compiled before")):
+            for key, words in (("seconds_per_seed", ""), ("compiled_per_seed", ", after compilation")):
                 (ours,) = (row[key] for row in some if row["learner"] == "ours")
                 others = {name(row): row[key] for row in some if row["learner"] != "ours"}
                 many = f"{count} seed{'s' * (count > 1)}"
@@ -100,7 +101,7 @@ def main():
     if "rejax" in learners:
         rejax_environment.install()
     if not given.json:
-        columns = ("seeds", 5), ("steps", 9), ("s/seed", 9), ("compiled", 9), ("ratio", 9), ("compiled", 9)
+        columns = ("seeds", 5), ("steps", 9), ("s/seed", 9), ("after", 9), ("ratio", 9), ("after", 9)
         print(f"{'task':12} {'learner':18} {' '.join(f'{name:>{width}}' for name, width in columns)}")
     found = []
     seeds = [int(count) for count in given.seeds.split(",")]

@@ -118,9 +118,9 @@ def test_environments_in_jax_are_compared_by_the_seed(monkeypatch):
     rows = list(worlds.rows())
     assert [row.name.removeprefix("PPO solves gymnax Cart, ") for row in rows] == [
         "1 seed, a seed",
-        "1 seed, a seed, compiled before",
+        "1 seed, a seed, after compilation",
         "16 seeds, a seed",
-        "16 seeds, a seed, compiled before",
+        "16 seeds, a seed, after compilation",
     ]
     assert [row.ours for row in rows] == [4, 2, 1, 0.5]
     assert [row.peers["Rejax 0.1.3"] for row in rows] == [5, 2.5, 2, 1]

@@ -66,7 +66,7 @@ def test_workers(capsys):
 
 def test_start(capsys):
     start.main(["--rounds", "1"])
-    assert re.match(r"nothing compiled .* s, compiled before .* s, --help .* s", capsys.readouterr().out)
+    assert re.match(r"empty cache .* s, full cache .* s, --help .* s", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("part", ["eta", "batch", "seeds"])
