@@ -31,8 +31,8 @@ HEAD = """# Benchmarks
   except that Rejax needs gymnax 0.0.9. In training, the fastest of their variants counts (numbers of threads).
 - Load is how many cores other programs used in the second before the measurement. Numbers that were measured beside
   other programs are too small, and unequally.
-- Sixteen seeds are stopped after 30 seconds of training: where fewer of them reach the threshold, all of them would
-  take longer than the number.
+- In gymnax's environments, training ends at a limit of steps, and with sixteen seeds also after 30 seconds. If some
+  seeds have not reached the threshold by then, the number says how many have, and all of them would take longer.
 - Measured: {dates}.
 
 | | measured more often, with details, by |

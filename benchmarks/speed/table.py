@@ -23,9 +23,11 @@ class Row:
     note: str = ""
     """What the limit is."""
     load: float | None = None
-    """The load average when its script began."""
+    """How many cores other programs used in the second before its script began."""
     measured: str = ""
     """The date."""
+    ours_note: str = ""
+    """What ours falls short of, such as "15 of 16 seeds reach it"."""
 
     def ratio(self, other: float) -> float:
         """How many times as fast ours is."""
@@ -50,7 +52,8 @@ def _cells(row: Row) -> tuple[str, ...]:
     peers = "; ".join(f"{name} {number(value)} ({row.ratio(value):.2f})" for name, value in row.peers.items())
     named = f" ({row.note})" if row.note else ""
     limit = ("", "") if row.limit is None else (number(row.limit) + named, f"{row.ratio(row.limit):.2f}")
-    return (row.name, row.unit, number(row.ours), peers, *limit, "" if row.load is None else f"{row.load:.1f}")
+    ours = number(row.ours) + (f" ({row.ours_note})" if row.ours_note else "")
+    return (row.name, row.unit, ours, peers, *limit, "" if row.load is None else f"{row.load:.1f}")
 
 
 def number(value: float) -> str:

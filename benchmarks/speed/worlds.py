@@ -63,27 +63,32 @@ def rows(peers: bool = True, longest: float = 30.0) -> Iterator[Row]:
         for count in SEEDS:
             some = [row for row in found if row["seeds"] == count or row["learner"] == "sb3"]
             for key, words in (("seconds_per_seed", ""), ("compiled_per_seed", ", after compilation")):
-                (ours,) = (row[key] for row in some if row["learner"] == "ours")
+                (ours,) = (row for row in some if row["learner"] == "ours")
                 others = {name(row): row[key] for row in some if row["learner"] != "ours"}
                 many = f"{count} seed{'s' * (count > 1)}"
-                yield Row(f"PPO solves gymnax {task}, {many}, a seed{words}", "s", ours, others)
+                title = f"PPO solves gymnax {task}, {many}, a seed{words}"
+                yield Row(title, "s", ours[key], others, ours_note=missed(ours))
+
+
+def missed(row):
+    """How many seeds of a row reached the threshold, if not all did."""
+    return "" if row["reached"] == row["seeds"] else f"{row['reached']} of {row['seeds']} seeds reach it"
 
 
 def name(row):
     """The learner of a row, and how many of its seeds reached the threshold, if not all did."""
-    missed = "" if row["reached"] == row["seeds"] else f" ({row['reached']} of {row['seeds']} seeds reach it)"
-    return NAMES[row["learner"]] + missed
+    return NAMES[row["learner"]] + (f" ({missed(row)})" if missed(row) else "")
 
 
 def as_text(row):
     """A row of the table."""
     task, name = row["task"], NAMES[row["learner"]]
     ratios = [f"{row[key]:7.1f}x" if key in row else "" for key in ("ratio", "ratio_compiled")]
-    missed = "" if row["reached"] == row["seeds"] else f"  only {row['reached']} of {row['seeds']} reached it"
-    return (
+    line = (
         f"{task:12} {name:18} {row['seeds']:5} {row['steps']:9,} {row['seconds_per_seed']:9.2f} "
-        f"{row['compiled_per_seed']:9.2f} {ratios[0]:>9} {ratios[1]:>9}{missed}"
+        f"{row['compiled_per_seed']:9.2f} {ratios[0]:>9} {ratios[1]:>9}  {missed(row)}"
     )
+    return line.rstrip()
 
 
 def main():

@@ -141,10 +141,22 @@ def test_the_time_of_compilation_is_what_a_first_part_takes_longer_the_first_tim
     assert stopped == {"seconds": 5.0, "steps": 3 * 2048, "reached": 0, "seeds": 1}
 
 
-def test_peers_that_miss_the_threshold_are_marked():
-    row = {"learner": "rejax", "seeds": 16, "reached": 2}
-    assert worlds.name(row).endswith(" (2 of 16 seeds reach it)")
-    assert worlds.name(row | {"reached": 16}) == worlds.NAMES["rejax"]
+def test_learners_that_miss_the_threshold_are_marked(monkeypatch):
+    """The others and ours."""
+
+    def measure(learner, task, seeds, longest):
+        return {"learner": learner, "task": task, "seeds": seeds, "reached": min(seeds, 2), "seconds": 1.0, "steps": 9}
+
+    monkeypatch.setattr(worlds, "measure", measure)
+    monkeypatch.setattr(worlds, "TASKS", ["Cart"])
+    one, _, sixteen, _ = worlds.rows()
+    assert set(one.peers) == {"Stable-Baselines3", "Rejax 0.1.3"}
+    assert set(sixteen.peers) == {"Stable-Baselines3", "Rejax 0.1.3 (2 of 16 seeds reach it)"}
+    first, last = table.as_markdown([one, sixteen]).splitlines()[2:]
+    assert "| s | 1 | Stable" in first
+    assert "| s | 0.0625 (2 of 16 seeds reach it) | Stable" in last
+    (row,) = worlds.trainings(["Cart"], ["ours"], [16])
+    assert worlds.as_text(row).endswith(" 2 of 16 seeds reach it")
 
 
 def test_every_part_has_rows():
