@@ -1,6 +1,7 @@
 """The speed benchmarks at a tiny scale: what they run, not how fast it is; peers where they are installed."""
 
 import dataclasses
+import json
 import re
 
 import jax
@@ -20,6 +21,7 @@ from benchmarks.speed import (
     playing_processes,
     ppo,
     ppo_parts,
+    reaching,
     replay,
     risk_credit,
     runs_per_hour,
@@ -57,6 +59,19 @@ def test_maze(monkeypatch, capsys):
     (row,) = maze.rows(seeds=2, episodes=100, stages=2)
     assert row.ours > 0
     assert row.peers["NumPy"] > 0
+
+
+def test_ours_in_a_jax_environment(monkeypatch, capsys):
+    pytest.importorskip("gymnax")
+    monkeypatch.setitem(reaching.TASKS, "CartPole-v1", reaching.TASKS["CartPole-v1"] | {"episodes": 2, "limit": 1})
+    for name, value in {"STEPS": 1, "MINIBATCH": 8, "PASSES": 1, "EVALUATED": 2}.items():
+        monkeypatch.setattr(reaching, name, value)
+    monkeypatch.setattr("sys.argv", ["reaching", "ours", "CartPole-v1", "0"])
+    reaching.main()
+    found = json.loads(capsys.readouterr().out)
+    assert (found["seeds"], found["reached"]) == (1, 0)
+    assert 0 < found["seconds_compiled"] < found["seconds"]
+    assert found["steps"] > 0
 
 
 def test_workers(capsys):
