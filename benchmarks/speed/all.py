@@ -78,35 +78,39 @@ def _busy_seconds() -> float | None:
 
 
 def read() -> dict[str, Any]:
-    """What is kept: rows by part, series of `scaling`, and the machine."""
-    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {"rows": {}, "scaling": [], "machine": {}}
+    """What is kept: rows by part, series of `scaling`, and what measuring everything took."""
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {"rows": {}, "scaling": []}
 
 
 def keep(results: dict[str, Any]) -> None:
     """Write what was measured so far."""
-    results["machine"] = page.machine()
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 def measure(part: str, peers: bool, results: dict[str, Any]) -> None:
     """Measure a part, and put what it returns into the results, row by row."""
-    load, today = others_use(), datetime.date.today().isoformat()
+    load, when = others_use(), _today()
     if load > BUSY:
         print(f"Warning: other programs use {load:.1f} cores, so {part} will be too slow.", file=sys.stderr)
     if part == "scaling":
-        results |= {"scaling": [], "scaling_load": load, "scaling_measured": today}
+        results |= {"scaling": [], "scaling_load": load, **{f"scaling_{name}": value for name, value in when.items()}}
         for series in scaling.measure():
             results["scaling"].append(series._asdict())
             keep(results)
         return
-    command, measured = f"python -m benchmarks.speed.{part}", dict[str, Any]()
+    command, measured, versions = f"python -m benchmarks.speed.{part}", dict[str, Any](), page.versions()
     earlier = {row["name"]: row for row in results["rows"].get(part, [])}
     for row in rows_of(part, peers):
-        found = dataclasses.replace(row, load=load, measured=today, command=command)
+        found = dataclasses.replace(row, load=load, command=command, versions=versions, **when)
         measured[row.name] = dataclasses.asdict(found)
         results["rows"][part] = list((earlier | measured).values())
         keep(results)
     results["rows"][part] = list(measured.values())
+
+
+def _today() -> dict[str, Any]:
+    """The date and the machine, which are recorded beside what was measured."""
+    return {"measured": datetime.date.today().isoformat(), "machine": page.machine()}
 
 
 def run(parts: Sequence[Part], peers: bool, minutes: float, results: dict[str, Any]) -> list[str]:
@@ -152,7 +156,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if load > BUSY:
             print("Warning: this machine is busy, so all numbers will be too small, and unequally so.", file=sys.stderr)
         parts = [part for part in PARTS if part.module in options.only]
+        began = time.monotonic()
         left_out = run(parts, not options.no_peers, options.minutes, results)
+        minutes = (time.monotonic() - began) / 60
+        print(f"Measured in {minutes:.1f} minutes.")
+        if len(parts) == len(PARTS) and not options.no_peers and not left_out:
+            results["whole_run"] = {"minutes": minutes, **_today()}
+            keep(results)
     rows = all_rows(results)
     print(as_text(rows))
     for reason in left_out:

@@ -1,9 +1,9 @@
-"""How long a training takes to start: to the end of its first update, with and without what was compiled before.
+"""How long a training takes to start: to the end of its first update, with a full compilation cache and an empty one.
 
     python -m benchmarks.speed.start [--rounds 3]
 
-Each is `steadyrl train CartPole-v1 --agent ppo` for one update, from the start of its process to its end: with a
-compilation cache that is empty, and with the one that this has filled. Also that of `steadyrl --help`.
+Each is `steadyrl train CartPole-v1 --agent ppo` for one update, from the start of its process to its end: with an empty
+cache, and again with what that has stored in it. Also `steadyrl --help`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def seconds(cache, *arguments):
 
 
 def measure(rounds):
-    """Medians of the seconds with nothing compiled, with everything compiled, and of --help."""
+    """Medians of the seconds with an empty cache, with a full one, and of --help."""
     turns = []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as place:
@@ -49,7 +49,7 @@ def rows(peers: bool = True, rounds: int = 1) -> Iterator[Row]:
         [sys.executable, "-W", "ignore", "-c", "import steadyrl.cli.train"], check=True
     )  # Files are read once.
     first, second, _ = measure(rounds)
-    yield Row("start of a training and one update, compiled before", "s", second, {"nothing compiled": first})
+    yield Row("start of a training and one update, full compilation cache", "s", second, {"empty cache": first})
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured")
     options = parser.parse_args(arguments)
     first, second, help_ = measure(options.rounds)
-    print(f"nothing compiled {first:.2f} s, compiled before {second:.2f} s, --help {help_:.2f} s")
+    print(f"empty cache {first:.2f} s, full cache {second:.2f} s, --help {help_:.2f} s")
 
 
 if __name__ == "__main__":

@@ -23,9 +23,15 @@ class Row:
     note: str = ""
     """What the limit is."""
     load: float | None = None
-    """The load average when its script began."""
+    """How many cores other programs used in the second before its script began."""
     measured: str = ""
     """The date."""
+    machine: str = ""
+    """Its cores and their kind, such as "2 cores (AMD EPYC)"."""
+    versions: str = ""
+    """Of Python and of libraries."""
+    ours_note: str = ""
+    """What ours falls short of, such as "15 of 16 seeds reach it"."""
 
     def ratio(self, other: float) -> float:
         """How many times as fast ours is."""
@@ -50,7 +56,18 @@ def _cells(row: Row) -> tuple[str, ...]:
     peers = "; ".join(f"{name} {number(value)} ({row.ratio(value):.2f})" for name, value in row.peers.items())
     named = f" ({row.note})" if row.note else ""
     limit = ("", "") if row.limit is None else (number(row.limit) + named, f"{row.ratio(row.limit):.2f}")
-    return (row.name, row.unit, number(row.ours), peers, *limit, "" if row.load is None else f"{row.load:.1f}")
+    ours = number(row.ours) + (f" ({row.ours_note})" if row.ours_note else "")
+    return (row.name, row.unit, ours, peers, *limit, "" if row.load is None else f"{row.load:.1f}")
+
+
+def conditions(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """When, on what machine and with which versions -> the rows that were measured so."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        words = [f"on {part}" for part in (row.measured, row.machine) if part]
+        described = ", with ".join(filter(None, [" ".join(words), row.versions]))
+        found.setdefault(described, []).append(row.name)
+    return found
 
 
 def number(value: float) -> str:

@@ -6,7 +6,9 @@ import subprocess
 import sys
 import threading
 import zlib
+from pathlib import Path
 
+import jax_worlds
 import pytest
 
 from steadyrl.base.compilation_cache import FileCache, prune
@@ -125,17 +127,35 @@ import steadyrl
 settings = dict(hidden=(8,), episodes_per_update=4, max_episode_steps=600)
 steadyrl.MeanGini("CartPole-v1", **settings).learn(total_episodes=8, progress_bar=False)
 """
+TRAINING_IN_JAX = f"""
+import sys
+import steadyrl
+sys.path.append({str(Path(jax_worlds.__file__).parent)!r})
+agent = steadyrl.MeanGini("jax_worlds:Counter", hidden=(8,), episodes_per_update=4)
+assert agent.engine == "jax"
+agent.learn(total_episodes=8, progress_bar=False)
+"""
 
 
-def compiled(code, folder, **variables):
-    """How many programs came from the cache, and how many were compiled, in a process of its own."""
+def start(code, folder, **variables):
+    """A process of its own that prints how many programs came from the cache, and how many were compiled."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
     environment |= {"XDG_CACHE_HOME": str(folder), **variables}
     # Warnings would be errors: JAX reports entries that it cannot read.
     command = [sys.executable, "-W", "error::UserWarning", "-c", COUNTING.format(code=code)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return tuple(json.loads(done.stdout.splitlines()[-1]))
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def counts(process):
+    """What it prints."""
+    printed, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return tuple(json.loads(printed.splitlines()[-1]))
+
+
+def compiled(code, folder, **variables):
+    """How many programs came from the cache, and how many were compiled, in a process of its own."""
+    return counts(start(code, folder, **variables))
 
 
 def entries(folder):
@@ -163,6 +183,20 @@ def test_a_folder_of_the_users_and_no_cache(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_second_training_compiles_nothing(tmp_path):
-    assert compiled(TRAINING, tmp_path)[1] > 20
-    assert compiled(TRAINING, tmp_path)[1] == 0
+@pytest.mark.parametrize("training", [TRAINING, TRAINING_IN_JAX], ids=["gymnasium", "jax"])
+def test_a_second_training_compiles_nothing(training, tmp_path):
+    assert compiled(training, tmp_path)[1] > 20
+    stored = {path: path.read_bytes() for path in entries(tmp_path)}
+    hits, compilations = compiled(training, tmp_path)
+    assert hits > 20
+    assert compilations == 0
+    assert {path: path.read_bytes() for path in entries(tmp_path)} == stored
+
+
+@pytest.mark.slow
+def test_two_trainings_at_a_time_share_a_folder(tmp_path):
+    """Both may compile what neither has found; what they leave is whole and complete."""
+    two = [start(TRAINING_IN_JAX, tmp_path) for _ in range(2)]
+    for process in two:
+        assert sum(counts(process)) > 20
+    assert compiled(TRAINING_IN_JAX, tmp_path)[1] == 0

@@ -1,6 +1,7 @@
 """The speed benchmarks at a tiny scale: what they run, not how fast it is; peers where they are installed."""
 
 import dataclasses
+import json
 import re
 
 import jax
@@ -20,6 +21,7 @@ from benchmarks.speed import (
     playing_processes,
     ppo,
     ppo_parts,
+    reaching,
     replay,
     risk_credit,
     runs_per_hour,
@@ -59,6 +61,19 @@ def test_maze(monkeypatch, capsys):
     assert row.peers["NumPy"] > 0
 
 
+def test_ours_in_a_jax_environment(monkeypatch, capsys):
+    pytest.importorskip("gymnax")
+    monkeypatch.setitem(reaching.TASKS, "CartPole-v1", reaching.TASKS["CartPole-v1"] | {"episodes": 2, "limit": 1})
+    for name, value in {"STEPS": 1, "MINIBATCH": 8, "PASSES": 1, "EVALUATED": 2}.items():
+        monkeypatch.setattr(reaching, name, value)
+    monkeypatch.setattr("sys.argv", ["reaching", "ours", "CartPole-v1", "0"])
+    reaching.main()
+    found = json.loads(capsys.readouterr().out)
+    assert (found["seeds"], found["reached"]) == (1, 0)
+    assert 0 < found["seconds_compiled"] < found["seconds"]
+    assert found["steps"] > 0
+
+
 def test_workers(capsys):
     workers.main(["--rounds", "1", "--milliseconds", "0.01", "--length", "5", "--workers", "0", "1"])
     assert re.search(r"1 workers .* steps/s .* times 0", capsys.readouterr().out)
@@ -66,7 +81,7 @@ def test_workers(capsys):
 
 def test_start(capsys):
     start.main(["--rounds", "1"])
-    assert re.match(r"nothing compiled .* s, compiled before .* s, --help .* s", capsys.readouterr().out)
+    assert re.match(r"empty cache .* s, full cache .* s, --help .* s", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("part", ["eta", "batch", "seeds"])

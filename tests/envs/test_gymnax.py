@@ -1,14 +1,19 @@
 """Environments of gymnax, by name and as objects."""
 
+import json
+
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
+import steadyrl
+from steadyrl.cli.main import main
 from steadyrl.envs.description import describe_env, source_from
 from steadyrl.envs.jax_env import jax_model
 from steadyrl.envs.jax_libraries import as_jax_model
 from steadyrl.envs.resolve import resolve
+from steadyrl.training.run_folder import read_config, read_metrics
 
 gymnax = pytest.importorskip("gymnax")
 
@@ -49,6 +54,23 @@ def test_names_are_recreated_from_a_file():
     described = describe_env(resolve("gymnax:Pendulum-v1", max_steps_in_episode=9))
     assert described == {"id": "gymnax:Pendulum-v1", "options": {"max_steps_in_episode": 9}}
     assert jax_model(source_from(described).env).horizon == 9
+
+
+def test_the_command_trains_and_leaves_a_run_that_is_evaluated(tmp_path, capsys):
+    out = tmp_path / "run"
+    settings = ["--set", "hidden=[4]", "--set", "episodes_per_update=4", "--env-set", "max_steps_in_episode=20"]
+    main(["train", "gymnax:CartPole-v1", "--agent", "mg", *settings, "--episodes", "8", "--seed", "3", "--no-progress",
+          "--out", str(out)])  # fmt: skip
+    assert f"steadyrl evaluate {out}" in capsys.readouterr().out
+    config = read_config(out)
+    assert config["env"] == {"id": "gymnax:CartPole-v1", "options": {"max_steps_in_episode": 20}}
+    assert (config["engine"], read_metrics(out)[-1]["episodes"]) == ("jax", 8)
+    main(["evaluate", str(out), "--episodes", "5", "--seed", "2", "--json"])
+    report = json.loads(capsys.readouterr().out)
+    agent = steadyrl.load(out / "checkpoint.steady")
+    assert agent.episodes == 8
+    assert report["mean"]["value"] == steadyrl.evaluate(agent, agent.env, episodes=5, seed=2).mean.value
+    assert report["maximum"] <= 20
 
 
 def test_unknown_names():

@@ -25,7 +25,7 @@ CASES = {
     "envpool": ("steadyrl/LunarLander-v0", "mg", {**EPISODIC, "max_episode_steps": 1000}, "envpool"),
     "dqn": ("CartPole-v1", "dqn", REPLAY, "gymnasium"),
     "td3": ("steadyrl/InvertedPendulum-v0", "td3", REPLAY, "gymnasium"),
-    "jax": ("jax_worlds:Counter", "ppo", {**EPISODIC, "inner_updates": 2}, "jax"),
+    "jax": ("jax_worlds:Counter", "mg", {**EPISODIC, "mean": "ppo", "inner_updates": 2}, "jax"),
     # ... and those whose learner holds more than parameters and optimizers.
     "tamar": ("CartPole-v1", "tamar", {"hidden": (8,)}, "gymnasium"),
     "mvp": ("CartPole-v1", "mvp", {"hidden": (8,)}, "gymnasium"),
@@ -69,7 +69,7 @@ def make_job(case, folder, seeds=None, **plan):
         env=env,
         agent=agent,
         settings=settings,
-        seeds=seeds or ((5, 7) if engine == "compiled" else (5,)),
+        seeds=seeds or ((5, 7) if engine in ("compiled", "jax") else (5,)),
         folder=folder,
         title=case,
         plan=Plan(**{**defaults, **plan}),
