@@ -2,7 +2,7 @@
 
     python studies/lander_sides.py   # about ten minutes on one core; writes docs/results/lander_sides.md
 
-PPO, which has no preference, learns to land. Then its policy is shown a shifted horizontal position, so that it lands
+PPO, whose objective knows no risk, learns to land. Then its policy is shown a shifted horizontal position, so that it lands
 as well as before, but farther to the left or to the right.
 """
 
@@ -35,7 +35,7 @@ class Args:
     """Episodes of PPO."""
     episodes: int = 300
     """Played for each shift."""
-    shifts: tuple[float, ...] = (-0.05, 0.0, 0.03, 0.06, 0.1, 0.15)
+    shifts: tuple[float, ...] = (-0.15, -0.1, -0.05, 0.0, 0.03, 0.06, 0.1, 0.15)
     """Added to the horizontal position that the policy sees; the pad extends from -0.2 to 0.2."""
     seed: int = 0
     page: Path = Path("docs/results/lander_sides.md")
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 {outcome(rows, best)}
 
-PPO, which has no preference, learned to land ({args.training:,} episodes, seed {args.seed}). Then its policy was shown
+PPO, whose objective knows no risk, learned to land ({args.training:,} episodes, seed {args.seed}). Then its policy was shown
 the lander farther right than it was, by the shift in the table, so that it landed as much farther left. So these are
 the landings of one policy, moved, and not what is learned for each side. {args.episodes} episodes for each shift;
 return and GD are undiscounted. In each column the highest number is in bold.
