@@ -2,8 +2,8 @@
 
     python studies/lander_sides.py   # about ten minutes on one core; writes docs/results/lander_sides.md
 
-PPO, whose objective knows no risk, learns to land. Then its policy is shown a shifted horizontal position, so that it lands
-as well as before, but farther to the left or to the right.
+PPO, whose objective knows no risk, learns to land. Then its policy is shown a shifted horizontal position, so that it
+lands as well as before, but farther to the left or to the right.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 {outcome(rows, best)}
 
-PPO, whose objective knows no risk, learned to land ({args.training:,} episodes, seed {args.seed}). Then its policy was shown
-the lander farther right than it was, by the shift in the table, so that it landed as much farther left. So these are
-the landings of one policy, moved, and not what is learned for each side. {args.episodes} episodes for each shift;
+PPO, whose objective knows no risk, learned to land ({args.training:,} episodes, seed {args.seed}). Then its policy was
+shown the lander farther right than it was, by the shift in the table, so that it landed as much farther left. So these
+are the landings of one policy, moved, and not what is learned for each side. {args.episodes} episodes for each shift;
 return and GD are undiscounted. In each column the highest number is in bold.
 
 {table(head, lines, left=0)}

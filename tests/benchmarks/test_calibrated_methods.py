@@ -9,7 +9,6 @@ import steadyrl
 from benchmarks.learning.step_credit import PLAN, settings_of
 from steadyrl.runs.experiment import load_experiment, names
 
-
 SEARCHED = {"inverted_pendulum": "inverted_pendulum_rising"}
 """Experiment -> the domain of step_credit.toml that its settings are from, if that is not called alike."""
 
