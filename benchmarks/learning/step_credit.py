@@ -35,12 +35,6 @@ RUNS, PAGE = Path("docs/results/step_credit_runs.jsonl"), Path("docs/results/ste
 AGENTS = {"PPO": "PPO", "REINFORCE": "Reinforce"}
 """How the title of a method begins, up to a comma -> class; all others are MeanGini."""
 MANY_SEEDS, WIDTH = 12, 110
-COST = """| | by step, us a step | by trajectory | ratio | ratio of CPU time |
-| --- | ---: | ---: | ---: | ---: |
-| HalfCheetah | 145.7 | 147.6 | 0.98 (0.61 to 1.03) | 1.03 (0.68 to 1.04) |
-| TwoSides | 131.9 | 119.9 | 1.10 (1.07 to 1.20) | 1.04 (1.01 to 1.18) |
-| Guarded Maze | 7.2 | 3.1 | 2.30 (1.82 to 2.61) | 2.65 (2.23 to 2.94) |"""
-"""What `benchmarks/speed/risk_credit.py` printed."""
 SWIMMER_LAMBDA = PLAN["domains"]["swimmer_distance"]["methods"]["MG by step"]["risk_aversion"]
 
 
@@ -260,13 +254,7 @@ depends on how far they get. Lambda {SWIMMER_LAMBDA:g} prefers standing still to
 
 ## Cost
 
-The aim was at most 1.1 times the time of credit by trajectory. It is met with networks and missed in the maze, where
-a step takes a few microseconds, so that any critic shows:
-
-{COST}
-
-`python -m benchmarks.speed.risk_credit`, default settings, medians of nine interleaved rounds, other processes paused
-(lowest and highest ratio of a round); 2026-11-19, an AMD EPYC of two cores.
+{PLAN["cost"].strip()}
 
 ## Runs
 
